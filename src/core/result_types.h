@@ -1,0 +1,109 @@
+#pragma once
+// What comes out: accounts, verdicts, findings, and what a screen shows. Reports read these and nothing else.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "core/control.h"
+#include "core/device.h"
+#include "core/reading.h"
+
+namespace flyball {
+
+/// Prices and carbon, as the operator states them.
+struct Rates {
+  double price_per_kwh = 0;     ///< money per kWh
+  double carbon_g_per_kwh = 0;  ///< gCO2e per kWh
+  double gpu_hour_price = 0;    ///< money per GPU-hour of compute lost or gained
+  std::string currency = "EUR";
+};
+
+/// Energy with what was made of it; the one accounting type. Everything derived is computed, never stored.
+struct Account {
+  Joules energy;
+  Seconds duration;
+  double tokens = 0;
+  double coverage_fraction = 1;  ///< share of the duration with a measured value; holes are not filled
+  Scope scope = Scope::unknown;
+  std::string method;  ///< "counter", "trapezoid of power_average", …
+  double cost = 0;     ///< by constant or hourly price
+  double carbon_g = 0;
+
+  Watts mean_power() const { return duration > Seconds(0) ? energy / duration : Watts(0); }
+  /// 0 when nothing was used.
+  double tokens_per_mwh() const { return energy > Joules(0) ? tokens / (energy.value() / 3.6e9) : 0; }
+  /// 0 when nothing was made.
+  double wh_per_1000_tokens() const { return tokens > 0 ? energy.value() / kJoulesPerWattHour / (tokens / 1000) : 0; }
+};
+
+enum class Decision : std::uint8_t { yes, no, not_sure };
+std::string_view to_string(Decision decision);
+
+/// The result of an authority probe of one lever.
+struct Verdict {
+  Lever lever = Lever::power_limit;
+  Decision verdict = Decision::not_sure;
+  Estimate power_swing_fraction;
+  Estimate throughput_swing_fraction;
+  std::string reason;
+  WallTime made;
+  std::string valid_for;  ///< topology, sharding and batch it was made under
+};
+
+enum class Severity : std::uint8_t { info, warning, alarm };
+std::string_view to_string(Severity severity);
+
+/// Something a person should know: what, about which device, since when, with which evidence, and what to do.
+struct Finding {
+  Severity severity = Severity::info;
+  std::string code;  ///< stable, "limit.foreign_writer"
+  DeviceId device;   ///< empty = the whole machine
+  std::string what;
+  std::string remedy;
+  WallTime since;
+  double confidence_fraction = 1;
+};
+
+/// The outcome of one run of the loop, as `flyball run` prints it.
+struct RunResult {
+  std::string plant;  ///< "twin pretrain-1 (preset v100-…)", "nvml", "recording …"
+  std::string policy;
+  std::uint64_t seed = 0;
+  WallTime started;
+  Account account;                        ///< the run
+  std::optional<Account> counterfactual;  ///< same seed, limits as found; only where it was really run
+  std::optional<Estimate> saved_fraction;
+  std::optional<Estimate> loss_fraction;
+  std::string saved_basis;  ///< how the two were obtained
+  std::vector<Finding> findings;
+  std::uint64_t writes = 0;
+  std::uint64_t writes_refused = 0;
+  bool restored = false;  ///< all limits found before are back, read and compared
+};
+
+/// One GPU on a screen.
+struct GpuView {
+  DeviceInfo info;
+  GpuReading last;
+  Sample<Milliwatts> asked;
+  Sample<Seconds> age;  ///< of the last good reading
+};
+
+/// Everything a screen shows, at one instant.
+struct StateView {
+  WallTime at;
+  std::string mode;  ///< "observe", "canary", "control", "degraded"
+  std::string policy;
+  Phase phase = Phase::unknown;
+  std::vector<GpuView> gpus;
+  std::vector<Finding> findings;
+  Account account;
+};
+
+}  // namespace flyball
