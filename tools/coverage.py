@@ -10,8 +10,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def main():
-    command = ["gcovr", "--root", ROOT, "--filter", "src/", "--filter", "fakegpu/", "--exclude", r".*_test\.cc", "--json-summary"]
-    run = subprocess.run([*command, ROOT / "build/coverage"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    command = ["gcovr", ROOT / "build/coverage", "--root", ROOT, "--filter", "src/", "--filter", "fakegpu/"]
+    command += ["--exclude", r".*_test\.cc", "--json-summary"]
+    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     rooms = collections.defaultdict(lambda: [0, 0])
     for file in json.loads(run.stdout)["files"]:
         parts = pathlib.PurePath(file["filename"]).parts
