@@ -1,0 +1,37 @@
+#pragma once
+// A policy turns what was observed into a wish. It knows no device, no clock and no file, it sets nothing, and it need
+// not know what is allowed: the guard clamps and refuses. Same seed and same observations, same proposals.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/control.h"
+
+namespace flyball::policy {
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  /// As it was asked for: "static:250W".
+  virtual std::string name() const = 0;
+  /// Forgets all that was learnt; the next observation is the first of a run.
+  virtual void reset(std::uint64_t seed) = 0;
+  virtual Proposal decide(const Observation& observation) = 0;
+};
+
+struct Description {
+  std::string form;     ///< as it is written, "static:WATTS"
+  std::string summary;  ///< one line
+};
+/// Every policy that `make` knows.
+std::vector<Description> descriptions();
+
+/// `spec` is a name with its argument, as in descriptions(). Policies that weigh tokens against watts need an
+/// objective with exactly one field set and say so.
+Result<std::unique_ptr<Policy>> make(std::string_view spec, const Objective& objective);
+
+}  // namespace flyball::policy

@@ -1,0 +1,49 @@
+#include <utility>
+
+#include "base/text.h"
+#include "policy/fixed.h"
+#include "policy/policy.h"
+#include "policy/sweep.h"
+
+namespace flyball::policy {
+namespace {
+
+constexpr std::string_view kStatic = "static:";
+
+std::string known_forms() {
+  std::string text;
+  for (const Description& description : descriptions()) {
+    if (!text.empty()) text += ", ";
+    text += description.form;
+  }
+  return text;
+}
+
+Result<std::unique_ptr<Policy>> make_static(std::string_view argument) {
+  auto limit = parse_watts(argument);
+  if (!limit) return fail(ErrorCode::input, limit.error().what, "--policy static", "write static:250W");
+  if (*limit <= Watts(0)) {
+    return fail(ErrorCode::input, "a limit of " + format(*limit) + " is not above 0 W", "--policy static");
+  }
+  return std::make_unique<Static>(Milliwatts::from(*limit), std::string(kStatic) + std::string(argument));
+}
+
+}  // namespace
+
+std::vector<Description> descriptions() {
+  return {
+      {"none", "leaves every limit as it was found; what all others are compared with"},
+      {"static:WATTS", "one limit for every GPU, from the first decision to the last"},
+      {"sweep", "tries each limit for a while, then keeps the best one that the objective allows"},
+  };
+}
+
+Result<std::unique_ptr<Policy>> make(std::string_view spec, const Objective& objective) {
+  if (spec == "none") return std::make_unique<None>();
+  if (spec.substr(0, kStatic.size()) == kStatic) return make_static(spec.substr(kStatic.size()));
+  if (spec == "sweep") return Sweep::make(objective);
+  return fail(ErrorCode::input, "'" + std::string(spec.substr(0, 60)) + "' is not a policy", "--policy",
+              "known are " + known_forms());
+}
+
+}  // namespace flyball::policy

@@ -1,0 +1,176 @@
+#include "policy/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace flyball::policy {
+namespace {
+
+/// The step of published power limit sweeps (Zeus, NSDI 2023).
+constexpr Milliwatts kGridStep{25'000};
+/// A limit holds within a second, but the average power sensor trails by one and a step may straddle the change.
+constexpr int kSettleIntervals = 1;
+/// With 1 % noise in 10 s, six intervals give a standard error of 0.4 %.
+constexpr int kMeasureIntervals = 6;
+/// Evaluations and checkpoints last minutes; longer than that and the limit is given up as not measurable.
+constexpr int kSkipAtMost = 60;
+
+bool is_training(Phase phase) { return phase == Phase::training || phase == Phase::unknown; }
+
+/// Mean power of all GPUs over the interval, by the energy counter where there is one.
+std::optional<Watts> total_power(const Observation& observation) {
+  Watts total;
+  for (const GpuObservation& gpu : observation.gpus) {
+    if (gpu.energy && observation.interval > Seconds(0)) {
+      total += *gpu.energy / observation.interval;
+    } else if (gpu.power) {
+      total += *gpu.power;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return total;
+}
+
+double relative_error(const RunningStats& stats) {
+  if (stats.count() < 2 || stats.mean() <= 0) return 0;
+  return stats.sd() / std::sqrt(static_cast<double>(stats.count())) / stats.mean();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> Sweep::make(const Objective& objective) {
+  if (objective.alpha.has_value() == objective.max_loss_fraction.has_value()) {
+    return fail(ErrorCode::input, "the policy sweep needs one objective", "--policy sweep",
+                "give either --max-loss 0.012 or --alpha 2");
+  }
+  const double bound = objective.alpha ? *objective.alpha : *objective.max_loss_fraction;
+  if (!std::isfinite(bound) || bound < 0 || (objective.max_loss_fraction && bound >= 1)) {
+    return fail(ErrorCode::input, fmt::format("{} is outside its range", bound),
+                objective.alpha ? "--alpha" : "--max-loss",
+                objective.alpha ? "alpha is 0 or more" : "a loss is a fraction from 0 to below 1");
+  }
+  return std::unique_ptr<Policy>(new Sweep(objective));
+}
+
+void Sweep::reset(std::uint64_t) {
+  steps_.clear();
+  found_.clear();
+  current_ = 0;
+  picked_.reset();
+  picked_reason_.clear();
+}
+
+/// The grid: the limit found, then whole multiples of the grid step below it down to the highest of the boards' minima,
+/// which is itself the last one.
+bool Sweep::plan(const Observation& observation) {
+  std::vector<GpuProposal> as_found;
+  Milliwatts found{}, lowest{};
+  for (const GpuObservation& gpu : observation.gpus) {
+    if (!gpu.limit_enforced || !gpu.minimum) return false;
+    found = std::max(found, *gpu.limit_enforced);
+    lowest = std::max(lowest, *gpu.minimum);
+    as_found.push_back({gpu.device, *gpu.limit_enforced, {}});
+  }
+  if (as_found.empty()) return false;
+  found_ = std::move(as_found);
+  const auto add = [this](Milliwatts limit) {
+    Step step;
+    step.limit = limit;
+    steps_.push_back(step);
+  };
+  add(found);
+  const std::int64_t grid = kGridStep.value();
+  for (std::int64_t limit = (found.value() - 1) / grid * grid; limit > lowest.value(); limit -= grid) {
+    add(Milliwatts(limit));
+  }
+  if (lowest < found) add(lowest);
+  return true;
+}
+
+void Sweep::measure(const Observation& observation) {
+  Step& step = steps_[current_];
+  const auto power = total_power(observation);
+  if (!is_training(observation.phase) || !observation.tokens_per_second || !power ||
+      *observation.tokens_per_second <= 0) {
+    ++step.skipped;
+    return;
+  }
+  if (step.settled < kSettleIntervals) {
+    ++step.settled;
+    return;
+  }
+  step.rate.add(*observation.tokens_per_second);
+  step.power.add(power->value());
+}
+
+bool Sweep::finished(const Step& step) const {
+  return step.rate.count() >= kMeasureIntervals || step.skipped > kSkipAtMost;
+}
+
+Sweep::Outcome Sweep::outcome(const Step& step) const {
+  const Step& base = steps_.front();
+  const double rate_ratio = step.rate.mean() / base.rate.mean();
+  const double energy_ratio = step.power.mean() / base.power.mean() / rate_ratio;
+  const double rate_error = std::hypot(relative_error(step.rate), relative_error(base.rate));
+  const double power_error = std::hypot(relative_error(step.power), relative_error(base.power));
+  return {1 - rate_ratio, rate_ratio * rate_error, 1 - energy_ratio,
+          energy_ratio * std::hypot(rate_error, power_error)};
+}
+
+Milliwatts Sweep::pick() const {
+  const Step* best = &steps_.front();
+  double best_score = 0;
+  for (std::size_t i = 1; i <= current_ && i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    if (step.rate.count() < kMeasureIntervals) continue;
+    const Outcome o = outcome(step);
+    if (o.saved <= 2 * o.saved_error) continue;
+    if (objective_.max_loss_fraction && o.loss + o.loss_error > *objective_.max_loss_fraction) continue;
+    const double score = objective_.alpha ? o.saved - *objective_.alpha * std::max(0.0, o.loss) : o.saved;
+    if (score > best_score) {
+      best_score = score;
+      best = &step;
+    }
+  }
+  return best->limit;
+}
+
+void Sweep::advance() {
+  const Step& step = steps_[current_];
+  const bool no_base = steps_.front().rate.count() < kMeasureIntervals;
+  bool over = no_base || current_ + 1 == steps_.size();
+  if (!over && objective_.max_loss_fraction && step.rate.count() >= kMeasureIntervals) {
+    const Outcome o = outcome(step);
+    over = o.loss - 2 * o.loss_error > *objective_.max_loss_fraction;
+  }
+  if (!over) {
+    ++current_;
+    return;
+  }
+  picked_ = no_base ? steps_.front().limit : pick();
+  picked_reason_ = no_base ? "no progress could be measured at the limit found: it stays"
+                           : "kept after " + std::to_string(current_ + 1) + " limits were tried";
+}
+
+Proposal Sweep::propose(Milliwatts limit, std::string reason) const {
+  Proposal proposal{found_, std::move(reason)};
+  for (GpuProposal& gpu : proposal.gpus) gpu.power_limit = std::min(*gpu.power_limit, limit);
+  return proposal;
+}
+
+Proposal Sweep::decide(const Observation& observation) {
+  if (steps_.empty() && !plan(observation)) return {{}, "the boards' limits are not known yet"};
+  if (!picked_) {
+    measure(observation);
+    if (finished(steps_[current_])) advance();
+  }
+  if (picked_) return propose(*picked_, picked_reason_);
+  return propose(steps_[current_].limit, "trying " + format(steps_[current_].limit));
+}
+
+}  // namespace flyball::policy
