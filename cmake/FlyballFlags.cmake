@@ -19,6 +19,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-error=maybe-uninitialized -Wno-maybe-uninitialized -Wno-restrict
                       -Wno-stringop-overflow -Wno-array-bounds -Wno-dangling-pointer)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options(-Wno-sign-conversion)  # GCC's -Wconversion leaves it out for C++; both mean the same here
+endif()
+if(FLYBALL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(FLYBALL_SANITIZE)
   add_compile_options(-fsanitize=${FLYBALL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${FLYBALL_SANITIZE})

@@ -1,5 +1,9 @@
 # Reads doc/rooms.txt: a room is a folder of sources; its row says which rooms it may include and so link.
 
+# What a fault in would leave limits wrong: always tested under sanitizers.
+set(FLYBALL_SAFETY_ROOMS base core guard device guardd)
+add_custom_target(safety_tests)
+
 function(flyball_rooms)
   file(STRINGS ${CMAKE_SOURCE_DIR}/doc/rooms.txt rows REGEX "^[0-9]")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/doc/rooms.txt)
@@ -34,10 +38,48 @@ function(flyball_room room folder may_include)
   if(tests)
     add_executable(${room}_test ${tests})
     target_link_libraries(${room}_test PRIVATE flyball_${room} ${RAPIDCHECK_LIBRARY} GTest::gmock GTest::gtest_main)
-    add_test(NAME ${room}_test COMMAND ${room}_test)
-    set_tests_properties(${room}_test PROPERTIES WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-                         ENVIRONMENT "FLYBALL_BUILD=${CMAKE_BINARY_DIR}")
+    set(label "")
+    if(room IN_LIST FLYBALL_SAFETY_ROOMS)
+      set(label safety)
+    endif()
+    flyball_add_test(${room}_test "${label}" ${tests})
   endif()
+endfunction()
+
+# Registers the program TARGET as a test. Tests labelled safety are what `./dev asan` and `./dev tsan` run by default.
+function(flyball_add_test target labels)
+  add_test(NAME ${target} COMMAND ${target})
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} campaign LIMIT_COUNT 1 REGEX "FLYBALL_CAMPAIGN")
+    if(campaign)
+      list(APPEND labels campaign)
+    endif()
+  endforeach()
+  flyball_label_test(${target} "${labels}")
+endfunction()
+
+function(flyball_label_test target labels)
+  list(REMOVE_DUPLICATES labels)
+  list(REMOVE_ITEM labels "")
+  set_tests_properties(${target} PROPERTIES WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} LABELS "${labels}"
+                       ENVIRONMENT "FLYBALL_BUILD=${CMAKE_BINARY_DIR}")
+  if("safety" IN_LIST labels)
+    add_dependencies(safety_tests ${target})
+  endif()
+endfunction()
+
+# Links TARGET with each room that its sources include, which brings the lower rooms along.
+function(flyball_link_included_rooms target)
+  foreach(source IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} includes REGEX "^#include \"[a-z]+/")
+    foreach(include IN LISTS includes)
+      string(REGEX REPLACE "^#include \"([a-z]+)/.*" "\\1" room "${include}")
+      if(TARGET flyball_${room})
+        target_link_libraries(${target} PRIVATE flyball_${room})
+      endif()
+    endforeach()
+  endforeach()
 endfunction()
 
 function(flyball_room_libraries room)
@@ -52,6 +94,7 @@ function(flyball_program name room)
     file(GLOB main CONFIGURE_DEPENDS src/${room}/main.cc ${room}/main.cc)
     add_executable(${name} ${main})
     target_link_libraries(${name} PRIVATE flyball_${room})
+    set(FLYBALL_PROGRAMS ${FLYBALL_PROGRAMS} ${name} PARENT_SCOPE)
   endif()
 endfunction()
 

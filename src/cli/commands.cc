@@ -1,0 +1,10 @@
+#include "cli/commands.h"
+
+namespace flyball::cli {
+
+// Each is defined in the file of its name. Sorted; one line a command.
+void add_config_check(Registry& registry);
+
+void add_all_commands(Registry& registry) { add_config_check(registry); }
+
+}  // namespace flyball::cli
