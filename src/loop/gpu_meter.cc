@@ -17,8 +17,8 @@ constexpr Seconds kCounterJudged{5};
 constexpr double kStoodStill = 0.5;
 /// Below this a board's power is too little to tell a slow counter from a stuck one.
 constexpr Joules kEnoughToCompare{50};
-/// Energy of an interval by power alone needs (nearly) the whole interval.
-constexpr double kWholeInterval = 0.95;
+/// Energy of an interval by power alone needs all of it: a hole is not filled.
+constexpr double kWholeInterval = 1 - 1e-6;
 
 template <class T>
 Sample<double> within(const Sample<T>& sample, double low, double high) {
@@ -113,19 +113,23 @@ void GpuMeter::add_power(MonoTime at, Watts power) {
   pending_time_ = run_power_.covered();
 }
 
-void GpuMeter::book_pending() {
+void GpuMeter::begin_pending(MonoTime at) {
+  run_power_.begin_interval(at);
+  pending_ = Joules(0);
+  pending_time_ = Seconds(0);
+}
+
+void GpuMeter::book_pending(MonoTime at) {
   if (pending_time_ > Seconds(0)) ++integrated_;
   booked_ += pending_;
   booked_time_ += pending_time_;
-  run_power_.begin_interval();
-  pending_ = Joules(0);
-  pending_time_ = Seconds(0);
+  begin_pending(at);
 }
 
 void GpuMeter::add_counter(MonoTime at, Joules energy) {
   const Count count{at, energy};
   if (!base_) {
-    book_pending();
+    book_pending(at);
   } else {
     const Joules step = energy - base_->energy;
     const Seconds time = at - base_->at;
@@ -136,15 +140,13 @@ void GpuMeter::add_counter(MonoTime at, Joules energy) {
     if (fell || leapt || behind) {
       if (fell || leapt) ++rejected_.garbage;
       counter_broke_ = true;
-      book_pending();
+      book_pending(at);
     } else {
       if (time - pending_time_ < Seconds(1e-6)) {
         by_counter_ += step;
         by_power_ += pending_;
       }
-      run_power_.begin_interval();
-      pending_ = Joules(0);
-      pending_time_ = Seconds(0);
+      begin_pending(at);
       booked_ += step;
       booked_time_ += time;
       ++counted_;
@@ -165,7 +167,7 @@ Sample<Joules> GpuMeter::interval_energy(Seconds interval) const {
   return Sample<Joules>::absent(Status::missing);
 }
 
-GpuObservation GpuMeter::take(Seconds interval) {
+GpuObservation GpuMeter::take(MonoTime now, Seconds interval) {
   GpuObservation out;
   out.device = device_;
   const auto convert = [](const Sample<double>& mean, auto unit) {
@@ -183,7 +185,7 @@ GpuObservation GpuMeter::take(Seconds interval) {
   out.throttle = throttle_;
   out.coverage_fraction = interval > Seconds(0) ? std::fmin(1, power_.covered() / interval) : 0;
 
-  for (TimeMean* mean : {&power_, &utilisation_, &temperature_, &clock_}) mean->begin_interval();
+  for (TimeMean* mean : {&power_, &utilisation_, &temperature_, &clock_}) mean->begin_interval(now);
   enforced_ = Sample<Milliwatts>::absent(Status::missing);
   throttle_ = {};
   counter_broke_ = false;

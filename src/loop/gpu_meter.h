@@ -43,7 +43,7 @@ class GpuMeter {
   /// `now` is the reader's clock when the reading arrived.
   void add(const GpuReading& reading, MonoTime now);
   /// Closes the interval that ends now.
-  GpuObservation take(Seconds interval);
+  GpuObservation take(MonoTime now, Seconds interval);
 
   /// Since the first reading.
   Joules energy() const { return booked_ + pending_; }
@@ -62,7 +62,8 @@ class GpuMeter {
   Sample<Watts> pick_power(const GpuReading& reading);
   void add_power(MonoTime at, Watts power);
   void add_counter(MonoTime at, Joules energy);
-  void book_pending();
+  void book_pending(MonoTime at);
+  void begin_pending(MonoTime at);
   Sample<Joules> interval_energy(Seconds interval) const;
 
   DeviceId device_;

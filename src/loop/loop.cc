@@ -155,7 +155,7 @@ Observation Loop::observe(Seconds interval) {
   observation.remaining = std::max(left, Seconds(0));
   for (Board& board : boards_) {
     if (const auto limits = driver_.limits(board.meter.device())) board.meter.set_limits(*limits);
-    GpuObservation gpu = board.meter.take(interval);
+    GpuObservation gpu = board.meter.take(observation.at, interval);
     gpu.external_limiter = board.limiter;
     gpu.hung_progress = is_hung(board, gpu);
     if (gpu.power && (!board.highest_mean || *gpu.power > *board.highest_mean)) board.highest_mean = gpu.power;
