@@ -22,8 +22,8 @@ class Machine {
  public:
   /// With the parametric power model.
   static Result<Machine> create(const MachineParameters& parameters);
-  /// With a measured curve.
-  static Result<Machine> create(const MachineParameters& parameters, const PowerCurve& curve);
+  /// With a measured curve, for the training phase of the job; see follow_curve.
+  static Result<Machine> create(const MachineParameters& parameters, const curve::Curve& curve);
 
   MonoTime now() const { return MonoTime(ticks_ * tick_ns_); }
   /// What does not fill a tick is kept for the next call.
@@ -57,6 +57,11 @@ class Machine {
   std::int64_t ticks_ = 0;
   std::int64_t carry_ns_ = 0;
 };
+
+/// Sets what would bend a measured curve (leakage, spread of boards, waits, activity below 1) to nothing and the
+/// board's range to the curve's, so that speed and power at a limit are the curve's own. Noise and drift stay as they
+/// are.
+void follow_curve(MachineParameters& parameters, const curve::Curve& curve);
 
 /// "GPU-7a1d…" of board `index` of a machine with that seed: the same in every run.
 DeviceId board_id(std::uint64_t seed, std::size_t index);

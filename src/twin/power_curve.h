@@ -3,10 +3,10 @@
 // parametric model and measured curves.
 
 #include <array>
-#include <span>
+#include <cstddef>
 
-#include "base/result.h"
 #include "base/units.h"
+#include "curve/curve.h"
 #include "twin/parameters.h"
 
 namespace flyball::twin {
@@ -18,13 +18,6 @@ struct OperatingPoint {
   bool limited = false;  ///< the limit, not the ceiling of the clock, decides
 };
 
-/// A measured point of a curve: what was set, what was drawn, and how fast work went (1 = fastest).
-struct CurvePoint {
-  Watts limit;
-  Watts power;
-  double relative_rate = 1;
-};
-
 /// Speed at a clock, relative to the highest: 1 / ((1 − c) + c / x), c = share of time that follows the clock.
 inline double rate_at(double clock_fraction, double compute_share) {
   return clock_fraction / ((1 - compute_share) * clock_fraction + compute_share);
@@ -34,10 +27,9 @@ class PowerCurve {
  public:
   /// From the formula at GpuParameters.
   static PowerCurve parametric(const GpuParameters& parameters);
-  /// From measured points (at least two, any order; made monotone). `compute_share` turns rates into clocks, so that a
-  /// job with that share runs at exactly the measured rates.
-  static Result<PowerCurve> measured(std::span<const CurvePoint> points, double compute_share,
-                                     const GpuParameters& parameters);
+  /// From a measured curve. `compute_share` turns its speeds into clocks, so that a job with that share and activity 1
+  /// runs at the curve's speed and power. Locked clocks follow the same points.
+  static PowerCurve measured(const curve::Curve& curve, double compute_share, const GpuParameters& parameters);
 
   /// Below the lowest clock the limit is not reached: power > limit.
   OperatingPoint at_limit(Watts limit) const;
