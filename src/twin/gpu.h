@@ -49,8 +49,8 @@ class Gpu {
   // What can be done to a board. Limits are not range-checked here: that is the driver's part.
   void set_limit(Milliwatts limit);
   void lock_clocks(ClockRange range);
-  void reset_clocks() { clock_ceiling_ = 1, clock_floor_ = 0; }
-  std::optional<ClockRange> locked_clocks() const;
+  void reset_clocks();
+  std::optional<ClockRange> locked_clocks() const { return locked_; }
   /// A BMC or node-level cap, out of the driver's sight but for the enforced limit; none = empty.
   void set_external_ceiling(std::optional<Milliwatts> ceiling);
   void set_brake(bool on) { brake_ = on; }
@@ -83,6 +83,7 @@ class Gpu {
  private:
   void spend(double power, double time);
   double leakage() const;
+  void aim();
 
   GpuParameters parameters_;
   const PowerCurve* curve_;
@@ -97,7 +98,8 @@ class Gpu {
   double target_ = 0;                                                  // W, enforced
   double lag_ = 0;        // W, what the limit is still above (or below) its target
   double overshoot_ = 0;  // W
-  double clock_ceiling_ = 1, clock_floor_ = 0;
+  double clock_ceiling_ = 1;
+  std::optional<ClockRange> locked_;
   double thermal_ceiling_ = 1;
   bool brake_ = false, lost_ = false;
   Load load_;

@@ -51,11 +51,11 @@ class Job {
 
  private:
   enum class Part : std::uint8_t { startup, compute, exchange, evaluation, checkpoint, finished };
-  void enter(Part part, std::span<Gpu> gpus, MonoTime at);
+  void enter(Part part, MonoTime at);
   void load(std::span<Gpu> gpus) const;
-  void finish_part(std::span<Gpu> gpus, MonoTime at);
+  void finish_part(MonoTime at);
   void finish_step(MonoTime at);
-  void draw_noise(MonoTime now, double speed);
+  void draw_noise(double now);
   /// Real seconds until the present part ends, if rates stay.
   double until_end(std::span<const Gpu> gpus, double job_per_real) const;
   void spend(std::span<Gpu> gpus, double real, double job_per_real);

@@ -33,10 +33,10 @@ struct GpuParameters {
   // Busy power at clock fraction x: idle + (full − idle) · (s + (1 − s) · x · v(x)²),
   // v(x) = max(voltage_floor, 1 − voltage_slope · (1 − x)), all at reference_temperature.
   Watts idle_power{62};               // [acme] lower mode of GPU power
-  Watts full_power{390};              // [sosp24] at the highest clock, activity 1
-  double clock_free_fraction = 0.25;  // [sosp24] s: memory and uncore do not follow the SM clock
-  double voltage_floor = 0.70;        // [sosp24]
-  double voltage_slope = 0.75;        // [sosp24]
+  Watts full_power{480};              // [sosp24] at the highest clock, activity 1; the default limit binds before
+  double clock_free_fraction = 0.05;  // [sosp24] s: memory and uncore do not follow the SM clock
+  double voltage_floor = 0.79;        // [sosp24]
+  double voltage_slope = 1.1;         // [sosp24]
   double board_power_sd = 0.02;       // [mlperf] spread of like nodes under like load
 
   // Temperature: first-order lag towards inlet + resistance · power; leakage is linear around the reference.
@@ -70,18 +70,19 @@ struct GpuParameters {
 /// A synchronous job: every step each rank computes, waits for the slowest, and exchanges.
 struct JobParameters {
   double tokens_per_step = 1'048'576;
-  Seconds step_time{2.0};               // at full clocks, without noise
-  double compute_share = 0.85;          // of compute time that follows the SM clock; [sosp24]
-  double activity_fraction = 0.95;      // of full power while computing
-  double exposed_wait_fraction = 0.05;  // of the step: exchange that nothing hides
-  double absorbable_wait_fraction = 0;  // of the step: wait that slower compute may use for nothing
-  double wait_power_fraction = 0.4;     // of busy power while waiting; [measures] 0.2–0.5
-  double rank_work_sd = 0;              // spread of work over the ranks, constant in time; slack
-  double throughput_noise_sd = 0.003;   // per 10 s, white; [measures] 0.003 or 0.01
-  double drift_sd = 0.005;              // slow drift of throughput (OU); [measures]
-  Seconds drift_time{3600};             // [measures]
-  std::uint64_t evaluation_every = 0;   // steps; 0 = never
-  Seconds evaluation_time{20};          // at full clocks
+  Seconds step_time{2.0};                // at full clocks, without noise
+  double compute_share = 0.92;           // of compute time that follows the SM clock; [sosp24]
+  double activity_fraction = 0.95;       // of full power while computing
+  double exposed_wait_fraction = 0.05;   // of the step: exchange that nothing hides
+  double absorbable_wait_fraction = 0;   // of the step: wait that slower compute may use for nothing
+  double wait_power_fraction = 0.4;      // of busy power while waiting; [measures] 0.2–0.5
+  double hung_power_fraction = 1.0 / 7;  // of busy power, in a collective that hangs; field reports
+  double rank_work_sd = 0;               // spread of work over the ranks, constant in time; slack
+  double throughput_noise_sd = 0.003;    // per 10 s, white; [measures] 0.003 or 0.01
+  double drift_sd = 0.005;               // slow drift of throughput (OU); [measures]
+  Seconds drift_time{3600};              // [measures]
+  std::uint64_t evaluation_every = 0;    // steps; 0 = never
+  Seconds evaluation_time{20};           // at full clocks
   double evaluation_activity_fraction = 0.6;
   double evaluation_compute_share = 0.6;
   std::uint64_t checkpoint_every = 0;  // steps; 0 = never

@@ -41,7 +41,7 @@ class PowerCurve {
     double clock = 0;
     double power = 0;
   };
-  void fill_by_clock();
+  void fill_by_clock(const GpuParameters& parameters);
 
   double lowest_ = 0;  // W, limit of the first row
   double rows_per_watt_ = 0;

@@ -70,6 +70,9 @@ class TwinDriver final : public Driver {
   Result<Board*> begin(const DeviceId& device);
   Result<Board*> begin_write(const DeviceId& device);
   Board& board(const DeviceId& device);
+  void follow_clock();
+  static void fill_power(const Board& board, GpuReading& reading);
+  static void fill_state(const Board& board, GpuReading& reading);
 
   twin::Machine& machine_;
   Clock& clock_;
