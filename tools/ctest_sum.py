@@ -16,7 +16,13 @@ def main():
 
     passed, failed, skipped = 0, options.also_failed, 0
     for path in options.files:
-        for case in ElementTree.parse(path).getroot().iter("testcase"):
+        try:
+            cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        except (OSError, ElementTree.ParseError) as error:
+            print(f"{path}: {error}")
+            failed += 1
+            continue
+        for case in cases:
             status = case.get("status")
             passed += status == "run"
             failed += status == "fail"
