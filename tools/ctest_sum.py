@@ -33,7 +33,7 @@ def main():
             for name in sorted(set(re.findall(r"^\[  SKIPPED \] (\S+\.\S+) \(\d+ ms\)$", output, re.M))):
                 print(f"skipped inside {case.get('name')}: {name}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
