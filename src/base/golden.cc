@@ -14,16 +14,6 @@ namespace {
 constexpr std::size_t kLargest = 4 << 20;
 constexpr std::string_view kFlag = "--update-golden";
 
-/// The test's own argument list: gtest's main keeps flags that it does not know.
-bool asked_to_update() {
-  const char* set = std::getenv("FLYBALL_UPDATE_GOLDEN");
-  if (set != nullptr && std::string_view(set) == "1") return true;
-  const auto line = system_filesystem().read("/proc/self/cmdline", kLargest);
-  if (!line) return false;
-  const auto words = split(*line, '\0');
-  return std::find(words.begin(), words.end(), kFlag) != words.end();
-}
-
 std::string first_difference(std::string_view expected, std::string_view actual) {
   const auto expected_lines = split(expected, '\n');
   const auto actual_lines = split(actual, '\n');
@@ -41,10 +31,20 @@ std::string first_difference(std::string_view expected, std::string_view actual)
 
 }  // namespace
 
+bool updating_golden() {
+  const char* set = std::getenv("FLYBALL_UPDATE_GOLDEN");
+  if (set != nullptr && std::string_view(set) == "1") return true;
+  // The test's own argument list: gtest's main keeps flags that it does not know.
+  const auto line = system_filesystem().read("/proc/self/cmdline", kLargest);
+  if (!line) return false;
+  const auto words = split(*line, '\0');
+  return std::find(words.begin(), words.end(), kFlag) != words.end();
+}
+
 std::string golden_difference(const std::string& name, std::string_view actual) {
   const std::string path = "tests/golden/" + name;
   Filesystem& files = system_filesystem();
-  if (asked_to_update()) {
+  if (updating_golden()) {
     auto written = files.make_folders(path.substr(0, path.rfind('/')));
     if (written) written = files.write_atomically(path, actual);
     return written ? std::string() : written.error().message();
