@@ -1,0 +1,325 @@
+#include "loop/loop.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+
+namespace flyball::loop {
+namespace {
+
+/// A job that stands in a collective shows full utilisation at a seventh of its power (doc/safety.md).
+constexpr double kHungUtilisation = 0.9;
+constexpr double kHungPower = 0.4;
+/// No step for this many usual steps, and for this many decisions.
+constexpr double kHungSteps = 3;
+constexpr double kHungIntervals = 2;
+/// A lease is renewed at this share of its life, so that two renewals may be late.
+constexpr double kRenewAt = 0.3;
+/// A guard that keeps ending our lease does not want us.
+constexpr std::uint64_t kMostLeases = 5;
+
+GpuMeter::Options meter_options(Seconds poll) {
+  // Three lost polls in a row are a hole; four make a reading stale.
+  return {.longest_gap = poll * 3.5, .stale_after = poll * 4};
+}
+
+bool wanted(const std::vector<DeviceId>& devices, const DeviceId& device) {
+  return devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+}  // namespace
+
+Loop::Loop(Driver& driver, Clock& clock, guard::LimitAuthority& authority, ProgressSource& progress,
+           policy::Policy& policy, Options options)
+    : driver_(driver),
+      clock_(clock),
+      authority_(authority),
+      progress_(progress),
+      policy_(policy),
+      options_(std::move(options)) {}
+
+Result<> Loop::start() {
+  FLYBALL_ASSIGN(const auto found, driver_.devices());
+  for (const DeviceInfo& info : found) {
+    if (!wanted(options_.devices, info.id)) continue;
+    boards_.emplace_back(GpuMeter(info.id, meter_options(options_.poll)));
+  }
+  for (const DeviceId& device : options_.devices) {
+    const bool there = std::any_of(boards_.begin(), boards_.end(),
+                                   [&](const Board& board) { return board.meter.device() == device; });
+    if (!there) {
+      return fail(ErrorCode::input, "there is no such GPU", device.text(), "`flyball doctor` lists those that are");
+    }
+  }
+  if (boards_.empty()) return fail(ErrorCode::unsupported, "the driver " + driver_.name() + " shows no GPU");
+  for (Board& board : boards_) {
+    if (const auto limits = driver_.limits(board.meter.device())) board.meter.set_limits(*limits);
+  }
+  policy_.reset(options_.seed);
+  started_ = interval_start_ = clock_.now();
+  if (!options_.observe_only) keep_lease();
+  poll();
+  rate_.take();
+  return {};
+}
+
+void Loop::keep_lease() {
+  const MonoTime now = clock_.now();
+  if (lease_) {
+    if (now - renewed_ < options_.lease_time * kRenewAt) return;
+    renewed_ = now;
+    if (const auto renewed = authority_.renew(*lease_); renewed) return;
+    lease_.reset();
+    ++leases_lost_;
+    for (Board& board : boards_) board.expected.reset(), board.deferred.reset();
+  }
+  if (leases_lost_ >= kMostLeases) return;
+  const auto acquired = authority_.acquire({.kind = options_.lease,
+                                            .authority = options_.authority,
+                                            .devices = devices(),
+                                            .time_to_live = options_.lease_time,
+                                            .purpose = options_.purpose});
+  if (acquired) {
+    lease_ = *acquired;
+    renewed_ = now;
+    clear("lease.refused", {});
+    return;
+  }
+  ++leases_lost_;
+  find(Severity::warning, "lease.refused", {}, "the guard gives no lease: " + acquired.error().what,
+       acquired.error().remedy.empty() ? "limits are only observed" : acquired.error().remedy);
+}
+
+void Loop::poll() {
+  for (Board& board : boards_) {
+    const DeviceId& device = board.meter.device();
+    const auto reading = driver_.read(device);
+    const bool lost = !reading || reading->state != DeviceState::ok;
+    if (lost) {
+      board.lost = true;
+      const std::string why = reading ? std::string(to_string(reading->state)) : reading.error().what;
+      find(Severity::warning, "gpu.not_read", device, "the GPU gives no reading: " + why,
+           "`flyball doctor` tells what is wrong; deciding rests meanwhile");
+      continue;
+    }
+    board.meter.add(*reading, clock_.now());
+    check_limit(board, *reading);
+  }
+  const auto progress = progress_.progress();
+  if (!progress) {
+    progress_missing_ = true;
+    return;
+  }
+  const std::uint64_t before = rate_.last() ? rate_.last()->tokens : 0;
+  if (!rate_.last() || progress.value.tokens != before) progressed_ = clock_.now();
+  rate_.add(*progress);
+  const bool training = phase_ == Phase::unknown || phase_ == Phase::training;
+  if (training && progress.value.phase != Phase::unknown) phase_ = progress.value.phase;
+}
+
+void Loop::check_limit(Board& board, const GpuReading& reading) {
+  if (reading.throttle && (*reading.throttle).external_brake()) board.limiter = true;
+  if (!reading.limit_enforced) return;
+  const Milliwatts enforced = *reading.limit_enforced;
+  const Milliwatts tolerance = options_.limit_tolerance;
+  if (board.deferred && enforced <= *board.deferred + tolerance && enforced >= *board.deferred - tolerance) {
+    board.expected = board.deferred;
+    board.deferred.reset();
+  }
+  if (!board.expected) return;
+  if (enforced < *board.expected - tolerance) board.limiter = true;
+  if (enforced > *board.expected + tolerance) board.foreign = true;
+}
+
+bool Loop::is_hung(const Board& board, const GpuObservation& gpu) const {
+  if (!progressed_ || !gpu.power || !gpu.utilisation_fraction || !board.highest_mean) return false;
+  const Seconds silent = clock_.now() - *progressed_;
+  const Seconds patience = std::max(step_time_ * kHungSteps, options_.decision * kHungIntervals);
+  return silent > patience && *gpu.utilisation_fraction >= kHungUtilisation &&
+         *gpu.power < *board.highest_mean * kHungPower;
+}
+
+Observation Loop::observe(Seconds interval) {
+  Observation observation;
+  observation.at = clock_.now();
+  observation.interval = interval;
+  const StepRate::Rate rate = rate_.take();
+  if (rate.step_time) step_time_ = *rate.step_time;
+  observation.tokens_per_second = rate.tokens_per_second;
+  observation.step_time = rate.step_time;
+  observation.tokens = rate_.tokens();
+  observation.phase = phase_;
+  const Seconds left = options_.run_length - (clock_.now() - started_);
+  observation.remaining = std::max(left, Seconds(0));
+  for (Board& board : boards_) {
+    if (const auto limits = driver_.limits(board.meter.device())) board.meter.set_limits(*limits);
+    GpuObservation gpu = board.meter.take(observation.at, interval);
+    gpu.external_limiter = board.limiter;
+    gpu.hung_progress = is_hung(board, gpu);
+    if (gpu.power && (!board.highest_mean || *gpu.power > *board.highest_mean)) board.highest_mean = gpu.power;
+    observation.gpus.push_back(std::move(gpu));
+  }
+  return observation;
+}
+
+/// Conditions under which an interval says nothing about the policy's own doing. All are reported, the first is named.
+std::string Loop::freeze_reason(const Observation& observation) {
+  std::string reason;
+  const auto freeze = [&](bool is, const char* code, const DeviceId& device, std::string what, const char* remedy) {
+    if (!is) return clear(code, device);
+    if (reason.empty()) reason = device.text() + ": " + what;
+    find(Severity::warning, code, device, std::move(what), remedy);
+  };
+  for (std::size_t i = 0; i < boards_.size(); ++i) {
+    const Board& board = boards_[i];
+    const GpuObservation& gpu = observation.gpus[i];
+    freeze(gpu.hung_progress, "job.hung", gpu.device, "full utilisation at little power and no progress",
+           "look at the job: a rank may wait in a collective for ever");
+    freeze(gpu.external_limiter, "limit.external", gpu.device, "someone outside limits the board below what was asked",
+           "see the BMC, the power supply and the throttle reasons");
+    freeze(board.foreign, "limit.foreign", gpu.device, "the limit was raised by someone else",
+           "find the other program that writes limits");
+    freeze(gpu.coverage_fraction < options_.least_coverage, "telemetry.coverage", gpu.device,
+           "power was seen for " + format_percent(gpu.coverage_fraction, 0) + " of the interval",
+           "see `flyball doctor` for the sensor");
+  }
+  return reason;
+}
+
+void Loop::propose(DecisionRecord& record) {
+  record.proposal = policy_.decide(record.observation);
+  std::vector<guard::WriteRequest> requests;
+  std::set<DeviceId> seen;
+  for (const GpuProposal& wish : record.proposal.gpus) {
+    if (!wish.power_limit && !wish.locked_clocks) continue;
+    const bool ours = std::any_of(boards_.begin(), boards_.end(),
+                                  [&](const Board& board) { return board.meter.device() == wish.device; });
+    if (ours && seen.insert(wish.device).second) requests.push_back({wish.device, wish.power_limit, wish.locked_clocks});
+  }
+  if (requests.empty() || !lease_) return;
+  auto outcomes = authority_.write(*lease_, requests);
+  if (!outcomes) {
+    find(Severity::warning, "write.none", {}, "the guard took no write: " + outcomes.error().what,
+         outcomes.error().remedy);
+    return;
+  }
+  clear("write.none", {});
+  note_outcomes(*outcomes);
+  record.writes = std::move(*outcomes);
+}
+
+void Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
+  for (const guard::WriteOutcome& outcome : outcomes) {
+    const auto board = std::find_if(boards_.begin(), boards_.end(),
+                                    [&](const Board& b) { return b.meter.device() == outcome.device; });
+    if (board == boards_.end()) continue;
+    switch (outcome.state) {
+      case guard::WriteState::applied:
+      case guard::WriteState::unchanged:
+        if (outcome.state == guard::WriteState::applied) ++writes_;
+        board->expected = outcome.enforced ? *outcome.enforced : outcome.accepted;
+        board->deferred.reset();
+        break;
+      case guard::WriteState::deferred:
+        ++writes_;
+        board->expected.reset();
+        board->deferred = outcome.accepted;
+        break;
+      case guard::WriteState::refused:
+      case guard::WriteState::failed:
+        ++writes_refused_;
+        find(Severity::warning, "write." + std::string(to_string(outcome.state)), outcome.device,
+             "a limit of " + format(outcome.asked) + " was not set: " + outcome.reason, "see `flyball doctor`");
+        continue;
+    }
+    clear("write.refused", outcome.device);
+    clear("write.failed", outcome.device);
+  }
+}
+
+std::optional<DecisionRecord> Loop::tick() {
+  if (!options_.observe_only) keep_lease();
+  poll();
+  const MonoTime now = clock_.now();
+  const Seconds interval = now - interval_start_;
+  // Half a poll of grace: the poll nearest to the end of the interval ends it.
+  if (interval < options_.decision - options_.poll / 2) return std::nullopt;
+
+  DecisionRecord record;
+  record.number = ++decisions_;
+  record.at = now;
+  record.wall = clock_.wall();
+  record.observation = observe(interval);
+  record.frozen = freeze_reason(record.observation);
+  if (progress_missing_) {
+    find(Severity::info, "job.silent", {}, "the job does not say how far it is", "link the workload library into it");
+  } else {
+    clear("job.silent", {});
+  }
+  if (record.frozen.empty() && !options_.observe_only) propose(record);
+  for (Board& board : boards_) {
+    board.limiter = board.foreign = false;
+    if (!board.lost) clear("gpu.not_read", board.meter.device());
+    board.lost = false;
+  }
+  phase_ = Phase::unknown;
+  progress_missing_ = false;
+  interval_start_ = now;
+  record.findings = std::exchange(fresh_, {});
+  return record;
+}
+
+Result<std::vector<guard::RestoreOutcome>> Loop::finish() {
+  if (!lease_) return std::vector<guard::RestoreOutcome>{};
+  const guard::LeaseId lease = *lease_;
+  lease_.reset();
+  return authority_.release(lease);
+}
+
+Account Loop::account() const {
+  Account account;
+  account.duration = clock_.now() - started_;
+  account.tokens = static_cast<double>(rate_.tokens());
+  Seconds covered;
+  std::set<std::string> methods;
+  for (const Board& board : boards_) {
+    account.energy += board.meter.energy();
+    covered += board.meter.covered();
+    methods.insert(board.meter.method());
+    account.scope = board.meter.scope();
+  }
+  for (const std::string& method : methods) account.method += (account.method.empty() ? "" : "; ") + method;
+  const Seconds asked = account.duration * static_cast<double>(boards_.size());
+  account.coverage_fraction = asked > Seconds(0) ? std::min(1.0, covered / asked) : 0;
+  return account;
+}
+
+Rejected Loop::rejected() const {
+  Rejected sum;
+  for (const Board& board : boards_) sum += board.meter.rejected();
+  return sum;
+}
+
+std::vector<DeviceId> Loop::devices() const {
+  std::vector<DeviceId> ids;
+  for (const Board& board : boards_) ids.push_back(board.meter.device());
+  return ids;
+}
+
+void Loop::find(Severity severity, const std::string& code, const DeviceId& device, std::string what,
+                std::string remedy) {
+  const std::pair key(code, device);
+  if (std::find(ongoing_.begin(), ongoing_.end(), key) != ongoing_.end()) return;
+  ongoing_.push_back(key);
+  if (findings_.size() >= kMostFindings) return;
+  findings_.push_back({severity, code, device, std::move(what), std::move(remedy), clock_.wall(), 1});
+  fresh_.push_back(findings_.back());
+}
+
+void Loop::clear(const std::string& code, const DeviceId& device) {
+  std::erase(ongoing_, std::pair(code, device));
+}
+
+}  // namespace flyball::loop

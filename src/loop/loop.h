@@ -1,0 +1,119 @@
+#pragma once
+// The tick: observe, decide, propose, verify. The same code live, in replay and in evaluation: it starts no thread, does
+// no I/O of its own and waits for nothing. Whoever owns it moves time and calls `tick` at every poll.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/control.h"
+#include "core/driver.h"
+#include "core/result_types.h"
+#include "guard/authority.h"
+#include "loop/gpu_meter.h"
+#include "loop/progress.h"
+#include "policy/policy.h"
+
+namespace flyball::loop {
+
+struct Options {
+  Seconds poll{0.5};              ///< as the owner calls `tick`; sets what a hole is
+  Seconds decision{10};           ///< whole polls
+  Seconds run_length{0};          ///< 0 = not known
+  double least_coverage = 0.5;    ///< below that the interval is too little to decide on
+  Milliwatts limit_tolerance{1000};  ///< boards round limits by up to a watt
+  LeaseKind lease = LeaseKind::saving;
+  Authority authority = Authority::job;
+  Seconds lease_time{10};
+  std::string purpose = "flyball run";
+  std::vector<DeviceId> devices;  ///< empty = every board that is there
+  bool observe_only = false;      ///< no lease, no proposal, no write
+  std::uint64_t seed = 1;         ///< the policy's
+};
+
+/// One decision, whole: what was seen, what was wished, what became of it.
+struct DecisionRecord {
+  std::uint64_t number = 0;  ///< 1 = the first
+  MonoTime at;
+  WallTime wall;
+  Observation observation;
+  std::string frozen;  ///< why the policy was not asked; empty = it was
+  Proposal proposal;
+  std::vector<guard::WriteOutcome> writes;
+  std::vector<Finding> findings;  ///< that began in this interval
+};
+
+class Loop {
+ public:
+  /// All outlive the loop.
+  Loop(Driver& driver, Clock& clock, guard::LimitAuthority& authority, ProgressSource& progress,
+       policy::Policy& policy, Options options);
+
+  /// Finds the boards and takes the first reading; asks for a lease unless told only to observe.
+  Result<> start();
+  /// One poll at `clock.now()`; a decision comes out at the end of each interval.
+  std::optional<DecisionRecord> tick();
+  /// Ends the lease, so that the guard gives back what was found. Safe to call twice and after a failed start.
+  Result<std::vector<guard::RestoreOutcome>> finish();
+
+  /// Of all GPUs since `start`; tokens are those of whole steps.
+  Account account() const;
+  Rejected rejected() const;
+  std::uint64_t writes() const { return writes_; }
+  std::uint64_t writes_refused() const { return writes_refused_; }
+  /// Every finding of the run, at most kMostFindings.
+  const std::vector<Finding>& findings() const { return findings_; }
+  std::vector<DeviceId> devices() const;
+  static constexpr std::size_t kMostFindings = 1000;
+
+ private:
+  struct Board {
+    explicit Board(GpuMeter m) : meter(std::move(m)) {}
+    GpuMeter meter;
+    std::optional<Milliwatts> expected;  ///< what holds if nobody interferes: our last accepted limit, once in force
+    std::optional<Milliwatts> deferred;  ///< accepted, still on its way
+    Sample<Watts> highest_mean;          ///< of any interval so far
+    bool limiter = false;                ///< in this interval: enforced below what we asked, or a brake
+    bool foreign = false;                ///< in this interval: enforced above what we asked
+    bool lost = false;
+  };
+
+  void poll();
+  void check_limit(Board& board, const GpuReading& reading);
+  Observation observe(Seconds interval);
+  bool is_hung(const Board& board, const GpuObservation& gpu) const;
+  std::string freeze_reason(const Observation& observation);
+  void propose(DecisionRecord& record);
+  void note_outcomes(const std::vector<guard::WriteOutcome>& outcomes);
+  void keep_lease();
+  /// Reports the onset of a condition once; `clear` ends it.
+  void find(Severity severity, const std::string& code, const DeviceId& device, std::string what, std::string remedy);
+  void clear(const std::string& code, const DeviceId& device);
+
+  Driver& driver_;
+  Clock& clock_;
+  guard::LimitAuthority& authority_;
+  ProgressSource& progress_;
+  policy::Policy& policy_;
+  Options options_;
+
+  std::vector<Board> boards_;
+  StepRate rate_;
+  Phase phase_ = Phase::unknown;  ///< of the interval: any other than training that was seen in it
+  bool progress_missing_ = false;
+  Seconds step_time_;             ///< the last one known
+  std::optional<MonoTime> progressed_;
+  MonoTime started_, interval_start_, renewed_;
+  std::optional<guard::LeaseId> lease_;
+  std::uint64_t decisions_ = 0, writes_ = 0, writes_refused_ = 0;
+  std::uint64_t leases_lost_ = 0;
+  std::vector<Finding> findings_, fresh_;
+  std::vector<std::pair<std::string, DeviceId>> ongoing_;
+};
+
+}  // namespace flyball::loop

@@ -1,0 +1,42 @@
+#pragma once
+// What the loop asks of the job, and the speed it takes from it.
+
+#include <optional>
+
+#include "base/units.h"
+#include "core/reading.h"
+#include "core/workload.h"
+
+namespace flyball::loop {
+
+class ProgressSource {
+ public:
+  virtual ~ProgressSource() = default;
+  /// The last whole step: its end as `at`, steps and tokens done by then; and the phase as of now. `missing` where the
+  /// job says nothing. Must not block.
+  virtual Sample<WorkloadProgress> progress() = 0;
+};
+
+/// Speed over whole steps: from the last step that ended before the interval to the last one that ended in it. Steps
+/// counted in a fixed window would beat with it.
+class StepRate {
+ public:
+  struct Rate {
+    Sample<double> tokens_per_second;
+    Sample<Seconds> step_time;
+  };
+
+  /// At every poll. Counts that fall belong to another job: the rate begins anew.
+  void add(const WorkloadProgress& progress);
+  /// Of the interval that ends now; missing when no step ended in it.
+  Rate take();
+
+  std::uint64_t tokens() const { return last_ ? last_->tokens - first_->tokens : 0; }
+  /// The last step known; empty before the first report.
+  const std::optional<WorkloadProgress>& last() const { return last_; }
+
+ private:
+  std::optional<WorkloadProgress> first_, anchor_, last_;
+};
+
+}  // namespace flyball::loop
