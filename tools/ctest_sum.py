@@ -16,7 +16,13 @@ def main():
 
     passed, failed, skipped = 0, options.also_failed, 0
     for path in options.files:
-        for case in ElementTree.parse(path).getroot().iter("testcase"):
+        try:
+            cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        except (OSError, ElementTree.ParseError) as error:
+            print(f"{path}: {error}")
+            failed += 1
+            continue
+        for case in cases:
             status = case.get("status")
             passed += status == "run"
             failed += status == "fail"
@@ -27,7 +33,7 @@ def main():
             for name in sorted(set(re.findall(r"^\[  SKIPPED \] (\S+\.\S+) \(\d+ ms\)$", output, re.M))):
                 print(f"skipped inside {case.get('name')}: {name}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

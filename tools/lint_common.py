@@ -5,6 +5,7 @@ import sys
 
 SKIPPED_FOLDERS = {".git", "build", "node_modules", "__pycache__", ".cache"}
 SOURCE_FOLDERS = ("src", "fakegpu", "include", "tests", "bench")
+MAX_FILE_LINES = 600
 SOURCE_SUFFIXES = {".h", ".c", ".cc"}
 
 

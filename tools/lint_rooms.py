@@ -9,7 +9,6 @@ import sys
 import cpp_functions
 import lint_common
 
-MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 MAX_README_LINES = 30
 _ROW = re.compile(r"^(\d+)\s+([a-z]+)\s*:([a-z ]*)(?:\[([a-z]+)\])?\s*$")
@@ -84,8 +83,8 @@ def check_readmes(root, rooms, texts, findings):
 def check_sizes(texts, findings):
     for path, text in texts.items():
         lines = text.count("\n")
-        if lines > MAX_FILE_LINES:
-            findings.append(f"{path}: {lines} lines, at most {MAX_FILE_LINES}: is it still one idea?")
+        if lines > lint_common.MAX_FILE_LINES:
+            findings.append(f"{path}: {lines} lines, at most {lint_common.MAX_FILE_LINES}: is it still one idea?")
         for name, line, length in cpp_functions.functions(text):
             if length > MAX_FUNCTION_LINES:
                 findings.append(f"{path}:{line}: function {name} has {length} lines, at most {MAX_FUNCTION_LINES}")

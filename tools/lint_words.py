@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks words and scripts: no paths of one machine, no registry hosts, no notes of unfinished work; shell and Python parse.
+"""Checks words and scripts: no paths of one machine, no registry hosts, no notes of unfinished work; shell and Python parse
+and keep the bounds on sizes.
 
 lint_words.py [ROOT]"""
 import ast
@@ -38,6 +39,8 @@ def check_words(name, text):
 
 def check_script(path, name, text):
     first = text.split("\n", 1)[0]
+    if path.suffix in (".py", ".sh", ".ts") and text.count("\n") > lint_common.MAX_FILE_LINES:
+        yield f"{name}: more than {lint_common.MAX_FILE_LINES} lines"
     if path.suffix == ".sh" or re.match(r"#!.*\b(ba)?sh\b", first):
         run = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
         if run.returncode:

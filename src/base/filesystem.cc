@@ -106,6 +106,11 @@ class SystemFilesystem final : public Filesystem {
   }
 
   Result<> write_atomically(const std::string& path, std::string_view bytes) override {
+    // A rename would put a file in the place of /dev/null.
+    struct stat old {};
+    if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) {
+      return fail(ErrorCode::input, "cannot replace: it is not a regular file", path);
+    }
     const std::string temporary = fmt::format("{}.{}.new", path, ::getpid());
     {
       const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0640);

@@ -26,6 +26,7 @@ Gpu::Gpu(const GpuParameters& parameters, const PowerCurve& curve, DeviceId id, 
       sensor_(parameters, random.fork(1)),
       requested_(Milliwatts::from(parameters.default_limit)),
       tick_(tick.value()),
+      per_tick_(1 / tick_),
       power_scale_(std::max(0.5, 1 + parameters.board_power_sd * random.normal())),
       inlet_(parameters.inlet_temperature.value()),
       settle_decay_(decay(tick_, parameters.settle_time.value())),
@@ -116,29 +117,11 @@ void Gpu::set_load(const Load& load) {
   wait_power_ = std::max(idle_power_, load.wait_power_fraction * busy_power_);
 }
 
-void Gpu::spend(double power, double time) {
-  tick_energy_ += power * time;
-  sensor_.feed(Watts(power), Seconds(time));
-}
-
-void Gpu::spend_busy(Seconds time) {
-  spend(busy_power_, time.value());
-  tick_busy_ += time.value();
-  tick_used_ += time.value();
-}
-
-void Gpu::spend_waiting(Seconds time) {
-  spend(wait_power_, time.value());
-  tick_used_ += time.value();
-}
-
-void Gpu::spend_idle(Seconds time) { spend(idle_power_, time.value()); }
-
 void Gpu::end_tick() {
   energy_ += tick_energy_;
-  power_ = tick_energy_ / tick_;
-  busy_fraction_ = tick_busy_ / tick_;
-  utilisation_ += (tick_used_ / tick_ - utilisation_) * std::min(1.0, tick_ / kUtilisationWindow);
+  power_ = tick_energy_ * per_tick_;
+  busy_fraction_ = tick_busy_ * per_tick_;
+  utilisation_ += (tick_used_ * per_tick_ - utilisation_) * std::min(1.0, tick_ / kUtilisationWindow);
   double resistance = parameters_.thermal_resistance;
   if (parameters_.has_fan) {
     fan_ = std::clamp(kFanIdle + kFanPerKelvin * (temperature_ - kFanStart), kFanIdle, kFanFull);

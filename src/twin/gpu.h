@@ -71,9 +71,16 @@ class Gpu {
   void set_load(const Load& load);
   /// Work per second of job time, relative to the full clock; 0 when lost.
   double rate() const { return rate_; }
-  void spend_busy(Seconds time);
-  void spend_waiting(Seconds time);
-  void spend_idle(Seconds time);
+  void spend_busy(Seconds time) {
+    spend(busy_power_, time.value());
+    tick_busy_ += time.value();
+    tick_used_ += time.value();
+  }
+  void spend_waiting(Seconds time) {
+    spend(wait_power_, time.value());
+    tick_used_ += time.value();
+  }
+  void spend_idle(Seconds time) { spend(idle_power_, time.value()); }
   void end_tick();
 
   GpuTruth truth() const;
@@ -81,7 +88,10 @@ class Gpu {
   Sensor& sensor() { return sensor_; }
 
  private:
-  void spend(double power, double time);
+  void spend(double power, double time) {
+    tick_energy_ += power * time;
+    sensor_.feed(Watts(power), Seconds(time));
+  }
   double leakage() const;
   void aim();
 
@@ -92,6 +102,7 @@ class Gpu {
   Milliwatts requested_;
   std::optional<Milliwatts> external_ceiling_;
   double tick_;                                                        // s
+  double per_tick_;                                                    // 1 / tick
   double power_scale_;                                                 // this board against the preset
   double inlet_;                                                       // °C
   double settle_decay_ = 0, overshoot_decay_ = 0, thermal_decay_ = 0;  // per tick

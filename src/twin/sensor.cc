@@ -7,8 +7,8 @@ namespace flyball::twin {
 
 Sensor::Sensor(const GpuParameters& parameters, Random random)
     : period_(parameters.sensor_period.value()),
-      window_(parameters.sensor_period.value() * parameters.sensor_look_fraction),
-      gain_(1 + parameters.sensor_gain_sd * random.normal()),
+      look_start_(period_ * (1 - parameters.sensor_look_fraction)),
+      instant_per_joule_((1 + parameters.sensor_gain_sd * random.normal()) / (period_ - look_start_)),
       counter_gain_(1 + parameters.counter_gain_sd * random.normal()),
       resolution_(parameters.counter_resolution.value()),
       looks_(std::clamp<std::size_t>(
@@ -18,7 +18,7 @@ Sensor::Sensor(const GpuParameters& parameters, Random random)
 void Sensor::feed(Watts power, Seconds time) {
   double left = time.value();
   while (left > 0) {
-    const double event = looking_ ? period_ : period_ - window_;
+    const double event = looking_ ? period_ : look_start_;
     const double until = event - time_;
     if (left < until) {
       time_ += left;
@@ -38,7 +38,7 @@ void Sensor::feed(Watts power, Seconds time) {
 }
 
 void Sensor::refresh() {
-  instant_ = gain_ * (energy_ - look_start_energy_) / window_;
+  instant_ = instant_per_joule_ * (energy_ - look_start_energy_);
   if (filled_ == looks_) {
     sum_ -= ring_[next_];
   } else {
@@ -51,16 +51,17 @@ void Sensor::refresh() {
     sum_ = 0;
     for (std::size_t i = 0; i < filled_; ++i) sum_ += ring_[i];
   }
-  average_ = sum_ / static_cast<double>(filled_);
-  counter_ = std::floor(counter_gain_ * (energy_ - counter_base_) / resolution_) * resolution_;
+  refreshed_energy_ = energy_;
   ++refreshes_;
   time_ = 0;
   looking_ = false;
 }
 
-void Sensor::reset_counter() {
-  counter_base_ = energy_;
-  counter_ = 0;
+Joules Sensor::counter() const {
+  const double counted = counter_gain_ * std::max(0.0, refreshed_energy_ - counter_base_);
+  return Joules(std::floor(counted / resolution_) * resolution_);
 }
+
+void Sensor::reset_counter() { counter_base_ = energy_; }
 
 }  // namespace flyball::twin

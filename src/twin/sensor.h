@@ -18,9 +18,9 @@ class Sensor {
   /// True power over the next `time`.
   void feed(Watts power, Seconds time);
 
-  Watts average() const { return Watts(average_); }
+  Watts average() const { return Watts(filled_ > 0 ? sum_ / static_cast<double>(filled_) : 0); }
   Watts instant() const { return Watts(instant_); }
-  Joules counter() const { return Joules(counter_); }
+  Joules counter() const;
   /// Grows with each refresh: two reads with the same number are one measurement.
   std::uint64_t refreshes() const { return refreshes_; }
   /// As a driver reload does.
@@ -30,14 +30,14 @@ class Sensor {
   void refresh();
 
   static constexpr std::size_t kMaxLooks = 128;
-  double period_, window_, gain_, counter_gain_, resolution_;
+  double period_, look_start_, instant_per_joule_, counter_gain_, resolution_;
   std::size_t looks_;  // refreshes per average
   double time_ = 0;    // s since the last refresh
   double energy_ = 0;  // J, true, since the start
   double look_start_energy_ = 0;
   bool looking_ = false;
   double counter_base_ = 0;
-  double average_ = 0, instant_ = 0, counter_ = 0, sum_ = 0;
+  double instant_ = 0, sum_ = 0, refreshed_energy_ = 0;
   std::array<double, kMaxLooks> ring_{};
   std::size_t next_ = 0, filled_ = 0;
   std::uint64_t refreshes_ = 0;

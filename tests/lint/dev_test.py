@@ -1,4 +1,4 @@
-"""./dev's installing, with stand-ins for Debian's tools that write down how they were called."""
+"""./dev's installing and .ci/run's closing line, with stand-ins for Debian's tools that write down how they were called."""
 import os
 import pathlib
 import shutil
@@ -71,6 +71,40 @@ class Dev(unittest.TestCase):
         status, errors, _ = self.deps("core")
         self.assertEqual(status, 1)
         self.assertIn("could not install: cmake ninja-build", errors)
+
+
+class Ci(unittest.TestCase):
+    def closing(self, lint="true", test="true", asan="true", junit='<testsuite><testcase name="a" status="run"/></testsuite>'):
+        """(exit status, last line) of .ci/run where the steps of ./dev are these commands."""
+        with tempfile.TemporaryDirectory(prefix="flyball_ci_") as folder:
+            root = pathlib.Path(folder)
+            for name in (".ci/run", "tools/ctest_sum.py"):
+                (root / name).parent.mkdir(exist_ok=True)
+                shutil.copy(ROOT / name, root / name)
+            steps = "".join(f"{name}) {text} ;;\n" for name, text in (("lint", lint), ("test", test), ("asan", asan)))
+            (root / "dev").write_text(f"#!/bin/bash\nmkdir -p build/release build/asan\ncase $1 in\n{steps}esac\n")
+            (root / "dev").chmod(0o755)
+            (root / "junit").write_text(junit)
+            run = subprocess.run([root / ".ci/run"], capture_output=True, text=True, cwd=os.sep)
+            return run.returncode, run.stdout.splitlines()[-1]
+
+    def test_sums_all_runs(self):
+        run = "cp junit build/{}/ctest.xml"
+        closing = self.closing(test=run.format("release"), asan=run.format("asan"))
+        self.assertEqual(closing, (0, "2 passed, 0 failed, 0 skipped"))
+
+    def test_failed_test_and_step_without_results_count_once_each(self):
+        failed = '<testsuite><testcase name="a" status="fail"><failure message=""/></testcase></testsuite>'
+        closing = self.closing(test="cp junit build/release/ctest.xml; exit 8", asan="exit 1", junit=failed)
+        self.assertEqual(closing, (1, "0 passed, 2 failed, 0 skipped"))
+
+    def test_failed_lint_fails(self):
+        run = "cp junit build/{}/ctest.xml"
+        closing = self.closing(lint="exit 1", test=run.format("release"), asan=run.format("asan"))
+        self.assertEqual(closing, (1, "2 passed, 1 failed, 0 skipped"))
+
+    def test_nothing_that_ran_fails(self):
+        self.assertEqual(self.closing(), (1, "0 passed, 2 failed, 0 skipped"))
 
 
 if __name__ == "__main__":

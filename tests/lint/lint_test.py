@@ -1,4 +1,6 @@
 """The lints on tiny trees: each rule refuses a tree that breaks it, and the tree that keeps all of them passes."""
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -189,6 +191,70 @@ class Words(Tree):
         self.refuses("lint_words.py", {"a": "#!/bin/bash\nif true; then\n"}, "a: bash -n")
         self.refuses("lint_words.py", {"a": "", "b.py": "def f(:\n"}, "b.py:1: ")
 
+    def test_long_scripts_and_functions_are_refused(self):
+        self.refuses("lint_words.py", {"a.py": "x = 1\n" * 601}, "a.py: more than 600 lines")
+        self.refuses("lint_words.py", {"a.py": "def f():\n" + "  x = 1\n" * 70}, "a.py:1: function f has more than 70")
+        self.accepts("lint_words.py", {"a.py": "def f():\n" + "  x = 1\n" * 69})
+
+
+class Clang(Tree):
+    """lint_clang.py in a tree of its own, with stand-ins that refuse files with the word BAD and write down their calls."""
+
+    FILES = {
+        ".clang-tidy": "Checks: a\n",
+        "src/a/a.h": "int a();\n",
+        "src/a/a.cc": '#include "a/a.h"\n',
+        "src/a/a_test.cc": "int test;\n",
+        "src/b/b.cc": "int b;\n",
+    }
+
+    def setUp(self):
+        super().setUp()
+        self.write(self.FILES)
+        for tool in ("lint_clang.py", "lint_common.py"):
+            self.write({f"tools/{tool}": (TOOLS / tool).read_text()})
+        files = [str(self.root / name) for name in self.FILES if name.endswith(".cc")]
+        entries = [{"file": name, "directory": str(self.root), "command": "c++ -c " + name} for name in files]
+        self.write({"build/release/compile_commands.json": json.dumps(entries)})
+        tidy = 'f=${!#}; [ "$1" = --version ] && echo 16 && exit; echo "$f" >>log; ! grep -H -n BAD "$f"'
+        layout = "for f; do [ ! -f \"$f\" ] || ! grep -q UGLY $f || { echo \"$f:1:2: error: code\" >&2; exit 1; }; done"
+        self.write({"bin/clang-tidy-16": f"#!/bin/bash\n{tidy}\n", "bin/clang-format-16": f"#!/bin/bash\n{layout}\n"})
+        for name in ("clang-tidy-16", "clang-format-16"):
+            (self.root / "bin" / name).chmod(0o755)
+
+    def run_it(self):
+        """(exit status, output, files that clang-tidy looked at)."""
+        log = self.root / "log"
+        log.unlink(missing_ok=True)
+        environment = os.environ | {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        command = [sys.executable, "-B", self.root / "tools/lint_clang.py", "-j", "1"]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True)
+        self.assertEqual(run.stderr, "")
+        looked = log.read_text().split() if log.exists() else []
+        return run.returncode, run.stdout, sorted(pathlib.Path(name).name for name in looked)
+
+    def test_looks_again_only_at_what_changed(self):
+        self.assertEqual(self.run_it(), (0, "clang: 0 findings, 2 files checked\n", ["a.cc", "b.cc"]))
+        self.assertEqual(self.run_it()[2], [])
+        self.write({"src/a/a.h": "int a(int);\n"})
+        self.assertEqual(self.run_it()[2], ["a.cc"])
+        self.write({".clang-tidy": "Checks: b\n"})
+        self.assertEqual(self.run_it()[2], ["a.cc", "b.cc"])
+
+    def test_finding_fails_and_is_not_forgotten(self):
+        self.write({"src/b/b.cc": "BAD\n"})
+        for _ in range(2):
+            status, output, looked = self.run_it()
+            self.assertEqual(status, 1)
+            self.assertIn("src/b/b.cc:1:BAD", output)
+            self.assertIn("b.cc", looked)
+
+    def test_layout_fails(self):
+        self.write({"src/a/a_test.cc": "UGLY\n"})
+        status, output, _ = self.run_it()
+        self.assertEqual(status, 1)
+        self.assertIn("src/a/a_test.cc:1: not as clang-format-16 writes it", output)
+
 
 class Sum(Tree):
     def total(self, *arguments):
@@ -206,6 +272,11 @@ class Sum(Tree):
         status, lines = self.total(self.root / "1.xml")
         self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 1 skipped"))
         self.assertEqual(self.total("--also-failed", "1"), (1, ["0 passed, 1 failed, 0 skipped"]))
+
+    def test_results_that_were_cut_off_fail(self):
+        self.write({"1.xml": "<testsuite><testcase"})
+        status, lines = self.total(self.root / "1.xml")
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,188 @@
+#include "report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+#include "report/account_view.h"
+#include "report/html.h"
+#include "report/plot.h"
+#include "report/utf8.h"
+
+namespace flyball::report {
+namespace {
+
+/// More lines than this are not told apart.
+constexpr std::size_t kMostGpus = 8;
+
+std::string share_text(const std::optional<Estimate>& share) {
+  if (!share) return "not known";
+  const bool open = share->low <= 0 && share->high >= 0;
+  return format_percent(*share) + (open ? ", not told apart from 0" : "");
+}
+
+std::string limits_text(const RunResult& result) {
+  if (result.writes == 0) return "none was written";
+  return result.restored ? "all are back as they were found" : "NOT all are back as they were found";
+}
+
+Table summary(const RunReport& report) {
+  const RunResult& r = report.result;
+  Table table{.caption = {}, .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
+  table.rows = {
+      {"Plant", r.plant},
+      {"Policy", r.policy},
+      {"Seed", std::to_string(r.seed)},
+      {"Started", r.started == WallTime() ? "–" : format_rfc3339(r.started)},
+      {"Saved energy per token", share_text(r.saved_fraction)},
+      {"Lost throughput", share_text(r.loss_fraction)},
+      {"Basis", r.saved_basis.empty() ? "–" : r.saved_basis},
+      {"Writes", fmt::format("{} done, {} refused", format_count(static_cast<double>(r.writes)),
+                             format_count(static_cast<double>(r.writes_refused)))},
+      {"Limits", limits_text(r)},
+  };
+  if (report.budget) {
+    table.rows.push_back(
+        {"Budget", fmt::format("{} on {}, {} windows, at most {} of them over", format(report.budget->limit),
+                               report.budget->meter.text(), format(report.budget->window),
+                               flyball::format_percent(report.budget->allowed_violation_fraction))});
+  }
+  return table;
+}
+
+Table accounts(const RunReport& report) {
+  std::vector<std::string> titles = {"this run"};
+  std::vector<Account> columns = {report.result.account};
+  if (report.result.counterfactual) {
+    titles.push_back("limits as found");
+    columns.push_back(*report.result.counterfactual);
+  }
+  return account_table(titles, columns, report.currency);
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    Json made = Json::object();
+    made["severity"] = std::string(to_string(finding.severity));
+    made["code"] = text(finding.code);
+    made["device"] = finding.device.empty() ? Json(nullptr) : text(finding.device.text());
+    made["what"] = text(finding.what);
+    made["remedy"] = finding.remedy.empty() ? Json(nullptr) : text(finding.remedy);
+    made["since"] = time(finding.since);
+    made["confidence_fraction"] = number(finding.confidence_fraction);
+    list.push_back(std::move(made));
+  }
+  return list;
+}
+
+bool is_power(Signal signal) { return signal == Signal::power_average || signal == Signal::power_instant; }
+
+/// Power of each device as a line, its enforced limit as a dashed step of the same colour.
+Plot power_plot(const RunReport& report) {
+  Plot plot;
+  plot.title = "Power and limits";
+  plot.description = "Power over time, with the enforced limit of each GPU as a dashed line.";
+  plot.x = {.label = "time", .unit = {}, .kind = AxisKind::utc};
+  plot.y = {.label = "power", .unit = "W", .kind = AxisKind::linear, .from_zero = true};
+  std::vector<DeviceId> drawn;
+  std::set<DeviceId> devices;
+  for (const series::Series& s : report.series) {
+    const bool power = is_power(s.key.signal);
+    if (!power && s.key.signal != Signal::limit_enforced) continue;
+    devices.insert(s.key.device);
+    auto known = std::find(drawn.begin(), drawn.end(), s.key.device);
+    if (known == drawn.end()) {
+      if (drawn.size() == kMostGpus) continue;
+      known = drawn.insert(drawn.end(), s.key.device);
+    }
+    PlotLine line = line_of(s, s.key.device.text() + (power ? "" : " limit"), power ? LineKind::line : LineKind::step);
+    line.color = static_cast<int>(known - drawn.begin());
+    line.dashed = !power;
+    plot.lines.push_back(std::move(line));
+  }
+  if (devices.size() > drawn.size()) {
+    plot.title += fmt::format(" ({} of {} devices)", drawn.size(), devices.size());
+  }
+  plot.spans = spans_of(report.phases);
+  // Per-GPU lines say nothing about a budget on the meter above them unless it is the only one.
+  if (report.budget && devices.size() == 1) {
+    plot.rules.push_back({report.budget->limit.value(), "budget " + format(report.budget->limit)});
+  }
+  return plot;
+}
+
+}  // namespace
+
+std::string run_text(const RunReport& report) {
+  std::string text = to_text(summary(report)) + '\n' + to_text(accounts(report));
+  for (const Finding& finding : report.result.findings) {
+    text += fmt::format("\n{}: {}", to_string(finding.severity), clean_utf8(finding.what));
+    if (!finding.device.empty()) text += " (" + finding.device.text() + ")";
+    text += '\n';
+    if (!finding.remedy.empty()) text += "  " + clean_utf8(finding.remedy) + '\n';
+  }
+  return text;
+}
+
+Json run_json(const RunReport& report) {
+  const RunResult& r = report.result;
+  Json made = document("run");
+  made["plant"] = text(r.plant);
+  made["policy"] = text(r.policy);
+  made["seed"] = r.seed;
+  made["started"] = time(r.started);
+  add_account(made, r.account, report.currency);
+  made["saved_fraction"] = estimate(r.saved_fraction);
+  made["loss_fraction"] = estimate(r.loss_fraction);
+  made["saved_basis"] = text(r.saved_basis);
+  made["counterfactual"] = r.counterfactual ? to_json(*r.counterfactual, report.currency) : Json(nullptr);
+  Json budget = nullptr;
+  if (report.budget) {
+    budget = Json::object();
+    budget["meter"] = text(report.budget->meter.text());
+    budget["limit_w"] = number(report.budget->limit.value());
+    budget["window_s"] = number(report.budget->window.value());
+    budget["allowed_violation_fraction"] = number(report.budget->allowed_violation_fraction);
+  }
+  made["budget"] = std::move(budget);
+  made["findings"] = findings_json(r.findings);
+  made["writes"] = r.writes;
+  made["writes_refused"] = r.writes_refused;
+  made["restored"] = r.restored;
+  return made;
+}
+
+std::string run_html(const RunReport& report) {
+  const RunResult& r = report.result;
+  HtmlPage page("flyball run: " + r.policy, r.plant);
+  const auto short_share = [](const std::optional<Estimate>& share) {
+    return share ? flyball::format_percent(share->value) : std::string("not known");
+  };
+  const auto range = [](const std::optional<Estimate>& share) {
+    if (!share) return std::string();
+    const bool open = share->low <= 0 && share->high >= 0;
+    return fmt::format("{} to {} at {:.0f} %{}", flyball::format_percent(share->low),
+                       flyball::format_percent(share->high), share->level * 100, open ? "; not told apart from 0" : "");
+  };
+  page.figures({{"Saved energy per token", short_share(r.saved_fraction), range(r.saved_fraction)},
+                {"Lost throughput", short_share(r.loss_fraction), range(r.loss_fraction)},
+                {"Energy", r.account.coverage_fraction > 0 ? format(r.account.energy) : "–",
+                 fmt::format("scope {}, {} measured", to_string(r.account.scope),
+                             flyball::format_percent(r.account.coverage_fraction, 1))},
+                {"Limits",
+                 r.writes == 0 ? "not written"
+                 : r.restored  ? "restored"
+                               : "NOT restored",
+                 limits_text(r)}});
+  page.section("Over time").plot(power_plot(report));
+  page.section("Accounts").table(accounts(report));
+  page.section("Findings").findings(r.findings);
+  page.section("The run").table(summary(report));
+  return page.page();
+}
+
+}  // namespace flyball::report

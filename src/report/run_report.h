@@ -1,0 +1,29 @@
+#pragma once
+// What `flyball run` shows of a run: text, JSON (flyball.run/1) and a page. Filled by the caller; nothing is computed
+// here but what an Account derives.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/control.h"
+#include "core/result_types.h"
+#include "core/workload.h"
+#include "report/json.h"
+#include "series/series.h"
+
+namespace flyball::report {
+
+struct RunReport {
+  RunResult result;
+  std::vector<series::Series> series;  ///< power and limits are drawn
+  std::vector<PhaseSpan> phases;
+  std::optional<Budget> budget;
+  std::string currency;  ///< of the accounts' costs
+};
+
+std::string run_text(const RunReport& report);
+Json run_json(const RunReport& report);
+std::string run_html(const RunReport& report);
+
+}  // namespace flyball::report
