@@ -105,12 +105,15 @@ const char* StampReader::read_number(std::string_view cell, StampUnit unit, Wall
     part = static_cast<std::int64_t>((value - std::floor(value)) * 1e9);
   }
   if (unit == StampUnit::by_size) {
-    unit = whole < 100'000'000'000 ? StampUnit::s
-           : whole < 100'000'000'000'000 ? StampUnit::ms
+    unit = whole < 100'000'000'000           ? StampUnit::s
+           : whole < 100'000'000'000'000     ? StampUnit::ms
            : whole < 100'000'000'000'000'000 ? StampUnit::us
                                              : StampUnit::ns;
   }
-  const std::int64_t per_second = unit == StampUnit::s ? 1 : unit == StampUnit::ms ? 1'000 : unit == StampUnit::us ? 1'000'000 : kNsPerSecond;
+  const std::int64_t per_second = unit == StampUnit::s    ? 1
+                                  : unit == StampUnit::ms ? 1'000
+                                  : unit == StampUnit::us ? 1'000'000
+                                                          : kNsPerSecond;
   const std::int64_t seconds = whole / per_second;
   if (seconds < kYear2000Seconds || seconds >= kYear2100Seconds) return kImpossibleYear;
   const std::int64_t ns_per_unit = kNsPerSecond / per_second;
