@@ -10,7 +10,7 @@ namespace {
 
 using namespace flyball;
 
-constexpr std::size_t kTextBytes = 64 << 20;
+constexpr std::size_t kTextBytes = 16 << 20;
 
 /// Uses the points and keeps none, as a total over a file larger than memory does.
 class SummingSink final : public series::Sink {

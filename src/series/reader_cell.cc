@@ -73,6 +73,10 @@ std::optional<Scale> scale_of(std::string_view unit, Signal signal) {
 
 Status read_odd_cell(std::string_view cell, const CellRule& rule, double& value) {
   cell = trim(cell);
+  if (parse_decimal(cell, value)) {
+    value = rule.scale(value);
+    return Status::ok;
+  }
   const auto last = cell.find_last_of("0123456789.");
   if (last == std::string_view::npos) return reason_of(cell);
   std::string_view number = cell.substr(0, last + 1);

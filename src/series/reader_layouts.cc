@@ -149,9 +149,10 @@ std::optional<Layout> nvidia_smi_layout(const Header& header, Intake& intake) {
       intake.warn(fmt::format("the column '{}' has an unknown unit and is left out", header[i]));
       continue;
     }
-    ValueColumn value{i,
-                      {DeviceId(), column->signal, column->scope, fmt::format("nvidia-smi {}", base)},
-                      {column->signal, scale.value_or(Scale{}), true}};
+    ValueColumn value{
+        i,
+        {DeviceId(), column->signal, column->scope, fmt::format("nvidia-smi {}", base)},
+        {column->signal, scale.value_or(Scale{}), true, unit.empty() || unit == column->unit ? column->unit : ""}};
     if (!add_value(layout, std::move(value))) intake.warn(fmt::format("the column '{}' is there twice", header[i]));
   }
   const auto time = find_column(header, {"timestamp"});

@@ -125,8 +125,12 @@ Result<> TableReader::row(const CsvRow& row) {
     intake_.set_aside(row.line, problem, row.text);
     return {};
   }
-  FLYBALL_ASSIGN(const Slots* const slots, slots_of(row));
-  if (slots == nullptr) return {};
+  const std::string_view key = key_of_row();
+  const Slots* slots = find_slots(key);
+  if (slots == nullptr) {
+    FLYBALL_ASSIGN(slots, new_slots(key, row));
+    if (slots == nullptr) return {};
+  }
   ++intake_.summary().rows;
   for (std::size_t i = 0; i < layout_->values.size(); ++i) {
     const ValueColumn& column = layout_->values[i];
@@ -143,22 +147,18 @@ Result<> TableReader::row(const CsvRow& row) {
   return {};
 }
 
-/// The row's series; nullptr if the row names nothing that can be named, and was set aside.
-Result<const TableReader::Slots*> TableReader::slots_of(const CsvRow& row) {
-  std::string_view key;
-  if (layout_->key_cells.size() == 1) {
-    key = cells_[layout_->key_cells[0]];
-  } else if (layout_->key_cells.size() == 2) {
-    const std::string_view first = cells_[layout_->key_cells[0]];
-    const std::string_view second = cells_[layout_->key_cells[1]];
-    key = std::string_view(first.data(), static_cast<std::size_t>(second.data() + second.size() - first.data()));
-    const bool adjacent =
-        layout_->key_cells[0] + 1 == layout_->key_cells[1] && second.data() == first.data() + first.size() + 1;
-    if (!adjacent) {
-      key_text_.assign(first).append("\n").append(second);
-      key = key_text_;
-    }
-  }
+std::string_view TableReader::key_of_row() {
+  if (layout_->key_cells.empty()) return {};
+  const std::string_view first = cells_[layout_->key_cells.front()];
+  const std::string_view last = cells_[layout_->key_cells.back()];
+  if (layout_->key_cells.size() == 1) return first;
+  const bool adjacent = last.data() == first.data() + first.size() + 1;
+  if (adjacent) return {first.data(), first.size() + 1 + last.size()};
+  key_text_.assign(first).append("\n").append(last);
+  return key_text_;
+}
+
+const TableReader::Slots* TableReader::find_slots(std::string_view key) {
   for (const std::size_t guess : {next_slot_, next_slot_ + 1}) {
     const std::size_t index = guess < slots_.size() ? guess : 0;
     if (index < slots_.size() && slots_[index]->key == key) {
@@ -167,13 +167,12 @@ Result<const TableReader::Slots*> TableReader::slots_of(const CsvRow& row) {
     }
   }
   const auto found = slot_of_key_.find(key);
-  if (found != slot_of_key_.end()) {
-    next_slot_ = found->second;
-    return slots_[next_slot_].get();
-  }
-  return new_slots(key, row);
+  if (found == slot_of_key_.end()) return nullptr;
+  next_slot_ = found->second;
+  return slots_[next_slot_].get();
 }
 
+/// The series of a row like none before; nullptr if it names nothing that can be named, and was set aside.
 Result<const TableReader::Slots*> TableReader::new_slots(std::string_view key, const CsvRow& row) {
   DeviceId device;
   if (layout_->row_key != RowKey::none) {

@@ -70,7 +70,8 @@ class TableReader {
   bool take_header(const CsvRow& row);
   bool is_header_again(const CsvRow& row) const;
   bool fit_cells(const CsvRow& row);
-  Result<const Slots*> slots_of(const CsvRow& row);
+  std::string_view key_of_row();
+  const Slots* find_slots(std::string_view key);
   Result<const Slots*> new_slots(std::string_view key, const CsvRow& row);
   Result<DeviceId> device_of(const CsvRow& row);
 

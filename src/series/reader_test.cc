@@ -442,7 +442,7 @@ TEST(Readers, SharedNodePowerDataIsReadWhole) {
   const auto all_events = read_file(folder + "/node_power/events.csv.gz", {}, events);
   ASSERT_TRUE(all_events);
   EXPECT_EQ(all_events->quarantined, 0U);
-  EXPECT_EQ(all_events->events, 1490U);
+  EXPECT_EQ(all_events->events, 1532U);
 }
 
 }  // namespace
