@@ -60,7 +60,8 @@ Result<DriverEpoch> NvmlDriver::epoch() {
   FLYBALL_ASSIGN(const std::string boot, files_.read(boot_id_path_, kBootIdBytes));
   DriverEpoch epoch;
   epoch.boot_id = std::string(trim(boot));
-  epoch.driver_load = driver_load_();
+  const auto& stand_in = session_.api().stand_in_load;
+  epoch.driver_load = stand_in ? fmt::format("stand-in-{}", stand_in()) : driver_load_();
   // Where the loading has no name of its own, a driver that went away under us is a new one to this process.
   if (epoch.driver_load.empty() && session_.reopened() > 0) {
     epoch.driver_load = fmt::format("reopened-{}", session_.reopened());
