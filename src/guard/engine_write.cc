@@ -114,7 +114,7 @@ WriteOutcome Engine::drive(Board& board) {
 
 std::optional<std::string> Engine::must_wait(const Board& board, Milliwatts now_at, Milliwatts target) const {
   const MonoTime now = parts_.clock.now();
-  const bool budget_decrease = target < now_at && board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget_decrease = target < now_at && board.under_budget();
   if (board.stranger && target < now_at && now < board.next_rewrite) {
     return fmt::format("{} set {}; written again in {}", to_string(board.drift), format(*board.stranger),
                        format(board.next_rewrite - now));
@@ -135,7 +135,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
     for (const DeviceId& other : leases_.at(slot->lease).request.devices) {
       const Board& sibling = boards_.at(other);
       const auto to = sibling.id == board.id ? std::nullopt : goal(sibling);
-      if (!to || !sibling.read_at) continue;
+      if (!to || !sibling.read_at || (budget_ && is_silent(sibling))) continue;  // counted at its maximum
       const auto range = allowed_range(sibling.id, config_.policy(sibling.id), sibling.limits);
       const Milliwatts lowest = range ? range->clamp(*to) : *to;
       if (present(sibling) > lowest + config_.rounding) return "waits for the decrease of " + other.text();
@@ -152,7 +152,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
 
 Engine::Sent Engine::advance(Board& board, Milliwatts target) {
   const Milliwatts from = present(board);
-  const bool budget = board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget = board.under_budget();
   const Milliwatts nearness = target < from && budget ? config_.rounding : config_.dead_band;
   if (same_limit(from, target, nearness)) {
     worked(board);
@@ -188,7 +188,7 @@ Engine::Sent Engine::advance(Board& board, Milliwatts target) {
 
 /// Writing over a stranger's limit: a few times with doubling back-off, never a fight.
 bool Engine::may_rewrite(Board& board) {
-  const bool budget = board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget = board.under_budget();
   const bool enough = board.rewrites >= config_.drift_rewrites;
   if (enough && !budget) {
     board.yielded = true;
@@ -301,6 +301,7 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
     return {WriteState::failed, fmt::format("the driver accepted {} and then shows {}", format(value), format(shown))};
   }
   hold.accepted = shown;
+  board.shown_before = shown;
   board.stranger.reset();
   if (called) std::erase(hold.intents, value);
   see_ceiling(board);
