@@ -65,7 +65,7 @@ Severity parse_severity(const std::string& text) {
 constexpr const char* kSelectRun =
     "SELECT id, state, plant, policy, seed, version, arguments, started_ns, finished_ns, saved_fraction, saved_low, "
     "saved_high, saved_level, loss_fraction, loss_low, loss_high, loss_level, saved_basis, writes, writes_refused, "
-    "restored, (SELECT count(*) FROM decisions WHERE run = runs.id) FROM runs ";
+    "restored, (SELECT count(*) FROM decisions WHERE run = runs.id), recorded_ns FROM runs ";
 
 }  // namespace
 
@@ -157,10 +157,10 @@ Result<Ledger> Ledger::open_read_only(const std::string& path) {
 Result<RunId> Ledger::begin_run(const RunStart& start) {
   FLYBALL_ASSIGN(Statement insert,
                  state_->database.prepare("INSERT INTO runs (state, plant, policy, seed, version, arguments, "
-                                          "started_ns) VALUES (?,?,?,?,?,?,?)"));
+                                          "started_ns, recorded_ns) VALUES (?,?,?,?,?,?,?,?)"));
   insert.bind(1, to_string(RunState::running)).bind(2, start.plant).bind(3, start.policy);
   insert.bind(4, std::to_string(start.seed)).bind(5, start.version).bind(6, start.arguments);
-  FLYBALL_TRY(insert.bind(7, start.started.nanoseconds()).run());
+  FLYBALL_TRY(insert.bind(7, start.started.nanoseconds()).bind(8, start.recorded.nanoseconds()).run());
   return state_->database.last_row_id();
 }
 
@@ -257,6 +257,7 @@ Result<RunRow> Ledger::State::row(const Statement& r) {
   row.start.arguments = r.text(6);
   row.start.started = WallTime(r.integer(7));
   row.decisions = static_cast<std::uint64_t>(r.integer(21));
+  row.start.recorded = WallTime(r.integer(22));
   if (r.is_null(8)) return row;
   row.finished = WallTime(r.integer(8));
   RunResult result;

@@ -23,7 +23,8 @@ struct RunStart {
   std::string plant;
   std::string policy;
   std::uint64_t seed = 0;
-  WallTime started;
+  WallTime started;       ///< in the run's own time; a simulated run has a simulated one
+  WallTime recorded;      ///< when the row was made
   std::string version;    ///< of the program
   std::string arguments;  ///< all that is needed to repeat it, as JSON
 };

@@ -21,7 +21,7 @@ using namespace literals;
 constexpr WallTime kStart(1'767'225'600'000'000'000);
 
 RunStart start_of_run(std::uint64_t seed = 7) {
-  return {"twin test", "sweep", seed, kStart, "0.1.0", R"({"scenario":"test"})"};
+  return {"twin test", "sweep", seed, kStart, kStart + 1_s, "0.1.0", R"({"scenario":"test"})"};
 }
 
 /// Two GPUs, one write, one finding in each.
@@ -75,6 +75,7 @@ TEST(Ledger, KeepsARunWhole) {
   ASSERT_TRUE(row) << row.error().message();
   EXPECT_EQ(row->state, RunState::done);
   EXPECT_EQ(row->start.seed, seed);
+  EXPECT_EQ(row->start.recorded, kStart + 1_s);
   EXPECT_EQ(row->decisions, 3u);
   ASSERT_TRUE(row->result);
   EXPECT_EQ(row->result->account.energy, Joules(1e6));

@@ -13,6 +13,7 @@ CREATE TABLE runs (
   version TEXT NOT NULL,
   arguments TEXT NOT NULL,
   started_ns INTEGER NOT NULL,
+  recorded_ns INTEGER NOT NULL,
   finished_ns INTEGER,
   saved_fraction REAL, saved_low REAL, saved_high REAL, saved_level REAL,
   loss_fraction REAL, loss_low REAL, loss_high REAL, loss_level REAL,

@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/presets.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "control/virtual_run.h"
+#include "report/run_report.h"
+#include "twin/scenario.h"
+
+namespace flyball::cli {
+namespace {
+
+/// What holds if nothing else is asked for: at most 1.2 % slower.
+constexpr double kDefaultMaxLoss = 0.012;
+/// Simulated runs begin at a fixed instant, so that same seed means same bytes.
+constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
+
+struct Options {
+  std::string source = "twin";
+  std::string scenario = "v100-bert";
+  std::string policy = "sweep";
+  std::string max_loss;
+  std::optional<double> alpha;
+  std::string duration = "6h";
+  std::uint64_t seed = 1;
+  std::vector<std::string> set;
+  std::string report;
+  bool observe_only = false;
+};
+
+std::atomic<int> signal_seen{0};
+void note_signal(int number) { signal_seen = number; }
+
+/// While it lives, SIGINT and SIGTERM only ask the run to end, so that limits are given back first.
+class SignalWatch {
+ public:
+  SignalWatch() {
+    signal_seen = 0;
+    struct sigaction action {};
+    action.sa_handler = note_signal;
+    sigaction(SIGINT, &action, &interrupt_);
+    sigaction(SIGTERM, &action, &terminate_);
+  }
+  ~SignalWatch() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+  }
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  struct sigaction interrupt_ {}, terminate_ {};
+};
+
+Result<Objective> objective_of(const Options& options) {
+  Objective objective;
+  objective.alpha = options.alpha;
+  if (!options.max_loss.empty()) {
+    if (options.alpha) return fail(ErrorCode::input, "--alpha and --max-loss are given", {}, "give one of the two");
+    auto fraction = parse_fraction(options.max_loss);
+    if (!fraction) {
+      fraction.error().where = "--max-loss";
+      return fail(std::move(fraction.error()));
+    }
+    objective.max_loss_fraction = *fraction;
+  } else if (!options.alpha) {
+    objective.max_loss_fraction = kDefaultMaxLoss;
+  }
+  return objective;
+}
+
+std::string objective_text(const Objective& objective) {
+  return objective.alpha ? fmt::format("saved − {} · lost", *objective.alpha)
+                         : fmt::format("most saved with at most {} lost", format_percent(*objective.max_loss_fraction));
+}
+
+/// All that is needed to repeat the run.
+std::string arguments_json(const Options& options, const twin::Scenario& scenario, const Objective& objective,
+                           Seconds duration) {
+  report::Json made = report::Json::object();
+  made["source"] = options.source;
+  made["scenario"] = scenario.name;
+  made["policy"] = options.policy;
+  made["alpha"] = objective.alpha ? report::number(*objective.alpha) : report::Json(nullptr);
+  made["max_loss_fraction"] =
+      objective.max_loss_fraction ? report::number(*objective.max_loss_fraction) : report::Json(nullptr);
+  made["duration_s"] = report::number(duration.value());
+  made["seed"] = options.seed;
+  made["observe_only"] = options.observe_only;
+  for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) made["parameters"][p.key] = p.value;
+  return report::dump_line(made);
+}
+
+/// One line on a terminal, wiped at the end.
+class Progress {
+ public:
+  Progress(bool on, Seconds duration) : on_(on), duration_(duration) {}
+  ~Progress() {
+    if (on_) std::fputs("\r\033[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void operator()(double fraction) const {
+    if (!on_) return;
+    const auto line = fmt::format("\r\033[Ksimulating {}, then the same with limits as found: {:.0f} %", format(duration_),
+                                  fraction * 100);
+    std::fputs(line.c_str(), stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool on_;
+  Seconds duration_;
+};
+
+Result<> say_plan(const Options& options, const twin::Scenario& scenario, const Objective& objective, Seconds duration,
+                  const std::string& ledger_path, Context& context) {
+  report::Table table;
+  table.columns = {{""}, {""}};
+  table.rows = {{"Plant", scenario.plant()},
+                {"Policy", options.observe_only ? "none (observe only)" : options.policy},
+                {"Objective", objective_text(objective)},
+                {"Duration", format(duration) + " simulated"},
+                {"Seed", std::to_string(options.seed)},
+                {"Ledger", "would be written: " + ledger_path}};
+  if (!options.report.empty()) table.rows.push_back({"Report", "would be written: " + options.report});
+  return context.out.write(report::to_text(table));
+}
+
+Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
+  FLYBALL_TRY(context.files.make_folders(context.options.state_dir));
+  return ledger::Ledger::open(path);
+}
+
+Result<> write_result(const Options& options, const control::VirtualRun& run, const std::string& ledger_path,
+                      const Objective& objective, Context& context) {
+  const report::RunReport shown{run.result, run.series, {}, {}, {}};
+  if (!options.report.empty()) {
+    FLYBALL_TRY(context.files.write_atomically(options.report, report::run_html(shown)));
+  }
+  if (context.options.json) {
+    report::Json made = report::run_json(shown);
+    made["decisions"] = run.decisions;
+    made["decisions_frozen"] = run.frozen;
+    made["readings_rejected"] = run.rejected.total();
+    made["interrupted"] = run.interrupted;
+    made["ledger"] = run.ledger_run ? report::text(ledger_path) : report::Json(nullptr);
+    made["ledger_run"] = run.ledger_run ? report::Json(*run.ledger_run) : report::Json(nullptr);
+    return context.out.write(report::dump(made));
+  }
+  std::string text = report::run_text(shown) + '\n';
+  if (!options.observe_only) text += "Objective: " + objective_text(objective) + '\n';
+  if (run.ledger_run) text += fmt::format("Ledger: {}, run {}\n", ledger_path, *run.ledger_run);
+  if (!options.report.empty()) text += "Report: " + options.report + '\n';
+  return context.out.write(text);
+}
+
+/// The result is out; what is left is how the program ends.
+Result<> ending(const control::VirtualRun& run) {
+  if (run.interrupted) {
+    const bool terminated = signal_seen == SIGTERM;
+    return fail(terminated ? ErrorCode::terminated : ErrorCode::interrupted,
+                std::string("ended early by ") + (terminated ? "SIGTERM" : "SIGINT") +
+                    (run.result.restored ? "; all limits are as found" : "; limits are NOT all as found"),
+                {}, run.result.restored ? "" : "flyball restore");
+  }
+  if (run.degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
+  return {};
+}
+
+Result<> run(const Options& options, Context& context) {
+  if (options.source != "twin") {
+    return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source", "use twin");
+  }
+  FLYBALL_ASSIGN(const Objective objective, objective_of(options));
+  FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration));
+  FLYBALL_ASSIGN(const std::string presets, presets_folder());
+  FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
+  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  scenario.parameters.seed = options.seed;
+  const std::string ledger_path = context.options.state_dir + "/ledger.db";
+  if (context.options.dry_run) return say_plan(options, scenario, objective, duration, ledger_path, context);
+
+  control::VirtualRunOptions how;
+  how.build = [&scenario] { return scenario.build(); };
+  how.plant = scenario.plant();
+  how.policy = options.policy;
+  how.objective = objective;
+  how.duration = duration;
+  how.seed = options.seed;
+  how.started = kSimulatedStart;
+  how.recorded = context.clock.wall();
+  how.devices = context.options.gpus;
+  how.observe_only = options.observe_only;
+  how.arguments = arguments_json(options, scenario, objective, duration);
+  const SignalWatch watch;
+  how.stop = [] { return signal_seen != 0; };
+  auto ledger = open_ledger(context, ledger_path);
+  Result<control::VirtualRun> done = [&] {
+    const Progress progress(!context.options.quiet && ::isatty(STDERR_FILENO) == 1, duration);
+    how.progress = [&progress](double fraction) { progress(fraction); };
+    return control::run_virtual(how, ledger ? &*ledger : nullptr);
+  }();
+  if (!done) return fail(std::move(done.error()));
+  if (!ledger) {
+    done->degraded = true;
+    done->result.findings.push_back({Severity::warning, "ledger.not_opened", {}, ledger.error().message(),
+                                     "the result is whole; it is only not kept", how.recorded, 1});
+  }
+  FLYBALL_TRY(write_result(options, *done, ledger_path, objective, context));
+  FLYBALL_TRY(context.out.commit());
+  return ending(*done);
+}
+
+}  // namespace
+
+void add_run(Registry& registry) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = registry.add(
+      {.name = "run",
+       .summary = "Control the power limits of a training job and account for what it saves",
+       .examples = "  flyball run                        six simulated hours of a measured V100 job, at most 1.2 % slower\n"
+                   "  flyball run --policy static:200W   one limit for the whole run\n"
+                   "  flyball run --scenario a100-bloom-3b --alpha 3 --report out.html\n"
+                   "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
+                   "Everything is simulated; the curves are measured (see flyball scenarios and flyball policy list)"},
+      [options](Context& context) { return run(*options, context); });
+  command.add_option("--source", options->source, "Where readings come from: twin")->capture_default_str();
+  command.add_option("--scenario", options->scenario, "The machine and its job; see flyball scenarios")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--policy", options->policy, "See flyball policy list")->type_name("NAME")->capture_default_str();
+  command.add_option("--max-loss", options->max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
+      ->type_name("FRACTION");
+  command.add_option("--alpha", options->alpha, "Weight of lost throughput against saved energy")->type_name("A");
+  command.add_option("--duration", options->duration, "Of the run: 30min, 6h")->type_name("TIME")->capture_default_str();
+  command.add_option("--seed", options->seed, "Same seed, same result")->capture_default_str();
+  command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--report", options->report, "Also write a page with plots")->type_name("FILE");
+  command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing");
+}
+
+}  // namespace flyball::cli

@@ -1,0 +1,278 @@
+#include "control/virtual_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "base/memory_filesystem.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "device/twin/twin_driver.h"
+#include "guard/engine.h"
+#include "policy/policy.h"
+
+namespace flyball::control {
+namespace {
+
+/// Restores are retried with back-off; longer than this the guard would take over live, here the run ends.
+constexpr Seconds kRestorePatience{120};
+constexpr int kProgressCalls = 100;
+
+class TwinProgress final : public loop::ProgressSource {
+ public:
+  explicit TwinProgress(const twin::Machine& machine) : machine_(machine) {}
+  Sample<WorkloadProgress> progress() override {
+    const twin::Job& job = machine_.job();
+    return WorkloadProgress{job.last_step().ended, job.phase(), job.steps(), job.tokens()};
+  }
+
+ private:
+  const twin::Machine& machine_;
+};
+
+/// One simulated machine with everything that works on it.
+class World {
+ public:
+  static Result<std::unique_ptr<World>> create(const VirtualRunOptions& options, const std::string& policy_spec,
+                                               bool observe_only) {
+    FLYBALL_ASSIGN(twin::Machine machine, options.build());
+    FLYBALL_ASSIGN(auto chosen, policy::make(policy_spec, options.objective));
+    std::unique_ptr<World> world(new World(std::move(machine), std::move(chosen), options.started));
+    FLYBALL_ASSIGN(world->engine_,
+                   guard::Engine::start({world->driver_, world->clock_, world->disk_, world->audit_}, {}));
+    loop::Options loop_options;
+    loop_options.run_length = options.duration;
+    loop_options.devices = options.devices;
+    loop_options.observe_only = observe_only;
+    loop_options.seed = options.seed;
+    world->loop_ = std::make_unique<loop::Loop>(world->driver_, world->clock_, *world->engine_, world->progress_,
+                                                *world->policy_, loop_options);
+    world->poll_ = loop_options.poll;
+    FLYBALL_TRY(world->loop_->start());
+    return world;
+  }
+
+  /// One poll; a decision comes out at the end of each interval.
+  std::optional<loop::DecisionRecord> step() {
+    clock_.advance(poll_);
+    engine_->tick();
+    return loop_->tick();
+  }
+
+  /// Gives all back. True if every board was read back as it was found.
+  bool restore() {
+    const auto outcomes = loop_->finish();
+    const MonoTime patience = clock_.now() + kRestorePatience;
+    while (engine_->restoring() && clock_.now() < patience) {
+      clock_.advance(poll_);
+      engine_->tick();
+    }
+    if (!outcomes || engine_->restoring()) return false;
+    return std::all_of(outcomes->begin(), outcomes->end(), [this](const guard::RestoreOutcome& o) {
+      if (o.restored || o.left_to_other) return true;
+      const auto now = driver_.limits(o.device);
+      return now && o.found && now->requested && *now->requested == *o.found;
+    });
+  }
+
+  loop::Loop& loop() { return *loop_; }
+  Seconds poll() const { return poll_; }
+  VirtualClock& clock() { return clock_; }
+
+ private:
+  World(twin::Machine machine, std::unique_ptr<policy::Policy> chosen, WallTime started)
+      : machine_(std::move(machine)),
+        clock_(started),
+        driver_(machine_, clock_),
+        progress_(machine_),
+        policy_(std::move(chosen)) {}
+
+  twin::Machine machine_;
+  VirtualClock clock_;
+  device::TwinDriver driver_;
+  TwinProgress progress_;
+  MemoryFilesystem disk_;
+  guard::MemoryAudit audit_;
+  std::unique_ptr<policy::Policy> policy_;
+  std::unique_ptr<guard::Engine> engine_;
+  std::unique_ptr<loop::Loop> loop_;
+  Seconds poll_;
+};
+
+ledger::DecisionEntry to_entry(const loop::DecisionRecord& record) {
+  ledger::DecisionEntry entry{record.number, record.wall, record.observation, record.frozen, record.proposal, {},
+                              record.findings};
+  for (const guard::WriteOutcome& w : record.writes) {
+    entry.writes.push_back(
+        {w.device, w.asked, w.accepted, w.enforced, std::string(guard::to_string(w.state)), w.reason});
+  }
+  return entry;
+}
+
+/// Everything that is kept of the run beside its sums.
+class Keeper {
+ public:
+  Keeper(VirtualRun& run, ledger::Ledger* ledger) : run_(run), ledger_(ledger) {}
+
+  void begin(const VirtualRunOptions& options) {
+    if (ledger_ == nullptr) return;
+    const auto id = ledger_->begin_run({options.plant, run_.result.policy, options.seed, options.started,
+                                        options.recorded, std::string(version()), options.arguments});
+    if (id) {
+      run_.ledger_run = *id;
+    } else {
+      give_up(id.error());
+    }
+  }
+  void add(const loop::DecisionRecord& record) {
+    ++run_.decisions;
+    if (!record.frozen.empty()) ++run_.frozen;
+    for (const GpuObservation& gpu : record.observation.gpus) {
+      add_point(gpu.device, Signal::power_average, record.wall,
+                {gpu.power.value.value(), gpu.power.status});
+      add_point(gpu.device, Signal::limit_enforced, record.wall,
+                {gpu.limit_enforced.value.watts().value(), gpu.limit_enforced.status});
+    }
+    if (!run_.ledger_run || ledger_ == nullptr) return;
+    if (const auto added = ledger_->add_decision(*run_.ledger_run, to_entry(record)); !added) give_up(added.error());
+  }
+  void end(WallTime finished) {
+    if (!run_.ledger_run || ledger_ == nullptr) return;
+    // The loop's own findings came with the decisions.
+    RunResult rest = run_.result;
+    rest.findings.erase(rest.findings.begin(), rest.findings.begin() + static_cast<std::ptrdiff_t>(told_));
+    const auto state = run_.interrupted ? ledger::RunState::interrupted : ledger::RunState::done;
+    if (const auto ended = ledger_->end_run(*run_.ledger_run, state, finished, rest); !ended) give_up(ended.error());
+  }
+  void told(std::size_t findings) { told_ = findings; }
+
+ private:
+  struct Value {
+    double value;
+    Status status;
+  };
+  void add_point(const DeviceId& device, Signal signal, WallTime at, Value value) {
+    auto found = std::find_if(run_.series.begin(), run_.series.end(), [&](const series::Series& s) {
+      return s.key.device == device && s.key.signal == signal;
+    });
+    if (found == run_.series.end()) {
+      run_.series.push_back({{device, signal, Scope::board, "twin"}, {}});
+      found = run_.series.end() - 1;
+    }
+    found->points.push_back({at, value.value, value.status});
+  }
+  void give_up(const Error& error) {
+    ledger_ = nullptr;
+    run_.degraded = true;
+    Finding finding;
+    finding.severity = Severity::warning;
+    finding.code = "ledger.not_written";
+    finding.what = error.message();
+    finding.remedy = "the result is whole; only its row in the ledger is missing or cut short";
+    finding.since = run_.result.started;
+    run_.result.findings.push_back(std::move(finding));
+  }
+
+  VirtualRun& run_;
+  ledger::Ledger* ledger_;
+  std::size_t told_ = 0;
+};
+
+/// Runs the world to `length` or until told to stop.
+class Stepper {
+ public:
+  Stepper(const VirtualRunOptions& options, double share_before, double share)
+      : options_(options), before_(share_before), share_(share) {}
+
+  /// False if it was stopped.
+  bool run(World& world, Seconds length, const std::function<void(const loop::DecisionRecord&)>& on_decision) {
+    const auto polls = std::llround(length / world.poll());
+    const auto every = std::max<std::int64_t>(1, polls / kProgressCalls);
+    for (std::int64_t i = 0; i < polls; ++i) {
+      if (options_.stop && options_.stop()) return false;
+      const auto record = world.step();
+      if (record && on_decision) on_decision(*record);
+      if (options_.progress && i % every == 0) {
+        options_.progress(before_ + share_ * static_cast<double>(i) / static_cast<double>(polls));
+      }
+    }
+    return true;
+  }
+
+ private:
+  const VirtualRunOptions& options_;
+  double before_, share_;
+};
+
+Result<> run_counterfactual(const VirtualRunOptions& options, VirtualRun& run) {
+  FLYBALL_ASSIGN(const auto world, World::create(options, "none", true));
+  Stepper stepper(options, 0.5, 0.5);
+  if (!stepper.run(*world, options.duration, {})) {
+    run.interrupted = true;
+    return {};
+  }
+  run.result.counterfactual = world->loop().account();
+  compare(run.result);
+  run.result.saved_basis =
+      "the same simulated run with all limits as found, same seed; exact for this seed, exploration included";
+  return {};
+}
+
+}  // namespace
+
+void compare(RunResult& result) {
+  if (!result.counterfactual) return;
+  const Account& run = result.account;
+  const Account& base = *result.counterfactual;
+  const auto exact = [](double value) { return Estimate{value, value, value, 1}; };
+  if (base.tokens > 0) result.loss_fraction = exact(1 - run.tokens / base.tokens);
+  if (base.tokens > 0 && run.tokens > 0 && base.energy > Joules(0) && run.energy > Joules(0)) {
+    result.saved_fraction = exact(1 - (run.energy / base.energy) / (run.tokens / base.tokens));
+  }
+}
+
+Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger* ledger) {
+  if (options.duration < Seconds(10)) {
+    return fail(ErrorCode::input, "a run of " + format(options.duration) + " is shorter than one decision", "--duration",
+                "give 10 s or more");
+  }
+  FLYBALL_ASSIGN(const auto world, World::create(options, options.policy, options.observe_only));
+  VirtualRun run;
+  run.result.plant = options.plant;
+  run.result.policy = options.observe_only ? "none (observe only)" : options.policy;
+  run.result.seed = options.seed;
+  run.result.started = options.started;
+  Keeper keeper(run, ledger);
+  keeper.begin(options);
+
+  Stepper stepper(options, 0, 0.5);
+  run.interrupted =
+      !stepper.run(*world, options.duration, [&](const loop::DecisionRecord& record) { keeper.add(record); });
+  loop::Loop& loop = world->loop();
+  run.result.account = loop.account();
+  run.result.writes = loop.writes();
+  run.result.writes_refused = loop.writes_refused();
+  run.rejected = loop.rejected();
+  const WallTime finished = world->clock().wall();
+  run.result.restored = world->restore();
+  std::vector<Finding> findings = loop.findings();
+  keeper.told(findings.size());
+  findings.insert(findings.end(), run.result.findings.begin(), run.result.findings.end());
+  run.result.findings = std::move(findings);
+  if (!run.result.restored) {
+    run.degraded = true;
+    Finding finding;
+    finding.severity = Severity::alarm;
+    finding.code = "limit.not_restored";
+    finding.what = "not every limit is back as it was found";
+    finding.remedy = "flyball restore";
+    finding.since = finished;
+    run.result.findings.push_back(std::move(finding));
+  }
+  if (!run.interrupted) FLYBALL_TRY(run_counterfactual(options, run));
+  keeper.end(finished);
+  return run;
+}
+
+}  // namespace flyball::control

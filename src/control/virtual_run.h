@@ -1,0 +1,60 @@
+#pragma once
+// A whole run in virtual time: twin, guard, loop and ledger composed as they are live, and the same run once more with
+// all limits as found, so that saving and loss are measured and not assumed.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/control.h"
+#include "core/result_types.h"
+#include "ledger/ledger.h"
+#include "loop/loop.h"
+#include "series/series.h"
+#include "twin/machine.h"
+
+namespace flyball::control {
+
+struct VirtualRunOptions {
+  /// A new machine at time 0, the same each time.
+  std::function<Result<twin::Machine>()> build;
+  std::string plant;
+  std::string policy = "sweep";  ///< as policy::make takes it
+  Objective objective;
+  Seconds duration{6 * 3600.0};
+  std::uint64_t seed = 1;
+  WallTime started;   ///< in simulated time
+  WallTime recorded;  ///< now, for the ledger
+  std::vector<DeviceId> devices;  ///< empty = all
+  bool observe_only = false;
+  std::string arguments;  ///< for the ledger, as JSON
+  /// Called about a hundred times; fraction of all that is to be simulated.
+  std::function<void(double fraction)> progress;
+  /// Asked at every poll; true ends the run early, limits restored.
+  std::function<bool()> stop;
+};
+
+struct VirtualRun {
+  RunResult result;
+  std::vector<series::Series> series;  ///< per GPU: mean power and enforced limit of each interval
+  loop::Rejected rejected;             ///< readings that were set aside
+  std::uint64_t decisions = 0;
+  std::uint64_t frozen = 0;  ///< decisions in which the policy was not asked
+  bool interrupted = false;
+  std::optional<ledger::RunId> ledger_run;
+  /// The run is whole but something is not as promised: a limit not restored, the ledger not written.
+  bool degraded = false;
+};
+
+/// `ledger` may be null: then nothing is kept. A ledger that fails is a finding, never the end of the run.
+Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger* ledger);
+
+/// Loss = 1 − tokens/tokens₀ at equal time; saved = 1 − (E/tokens)/(E₀/tokens₀), ratios of sums over the whole run.
+/// Nothing where a token count or an energy is missing.
+void compare(RunResult& result);
+
+}  // namespace flyball::control

@@ -1,0 +1,230 @@
+#include "control/virtual_run.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "base/filesystem.h"
+#include "base/memory_filesystem.h"
+#include "base/presets.h"
+#include "base/random.h"
+#include "base/temp_dir.h"
+#include "device/twin/twin_driver.h"
+#include "guard/engine.h"
+#include "ledger/sqlite.h"
+#include "twin/scenario.h"
+
+namespace flyball::control {
+namespace {
+
+using namespace literals;
+
+constexpr WallTime kStart(1'767'225'600'000'000'000);
+
+VirtualRunOptions measured(const std::string& scenario_name, std::uint64_t seed, Seconds duration) {
+  const auto folder = presets_folder();
+  EXPECT_TRUE(folder) << folder.error().message();
+  auto scenario = twin::load_scenario(system_filesystem(), *folder, scenario_name);
+  EXPECT_TRUE(scenario) << scenario.error().message();
+  scenario->parameters.seed = seed;
+  VirtualRunOptions options;
+  options.build = [scenario = *scenario] { return scenario.build(); };
+  options.plant = scenario->plant();
+  options.objective.max_loss_fraction = 0.012;
+  options.duration = duration;
+  options.seed = seed;
+  options.started = kStart;
+  options.recorded = kStart;
+  options.arguments = "{}";
+  return options;
+}
+
+VirtualRun run(const VirtualRunOptions& options, ledger::Ledger* ledger = nullptr) {
+  auto done = run_virtual(options, ledger);
+  EXPECT_TRUE(done) << done.error().message();
+  return *std::move(done);
+}
+
+TEST(VirtualRun, SweepSavesWithinTheLossOnAMeasuredCurve) {
+  const VirtualRun done = run(measured("v100-bert", 1, 7200_s));
+  ASSERT_TRUE(done.result.saved_fraction && done.result.loss_fraction);
+  EXPECT_GT(done.result.saved_fraction->value, 0.04);
+  EXPECT_LT(done.result.loss_fraction->value, 0.013);
+  EXPECT_GT(done.result.writes, 0u);
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_FALSE(done.degraded);
+  EXPECT_EQ(done.decisions, 720u);
+  EXPECT_EQ(done.rejected.total(), 0u);
+  EXPECT_DOUBLE_EQ(done.result.account.coverage_fraction, 1);
+}
+
+TEST(VirtualRun, NoControlSavesExactlyNothing) {
+  auto options = measured("v100-bert", 3, 1800_s);
+  options.policy = "none";
+  const VirtualRun done = run(options);
+  EXPECT_EQ(done.result.saved_fraction->value, 0);
+  EXPECT_EQ(done.result.loss_fraction->value, 0);
+  EXPECT_EQ(done.result.writes, 0u);
+}
+
+TEST(VirtualRun, ObserveOnlyMeasuresAndSetsNothing) {
+  auto options = measured("v100-bert", 3, 600_s);
+  options.observe_only = true;
+  const VirtualRun done = run(options);
+  EXPECT_EQ(done.result.writes, 0u);
+  EXPECT_EQ(done.result.saved_fraction->value, 0);
+  EXPECT_EQ(done.decisions, 60u);
+}
+
+TEST(VirtualRun, SameSeedSameRunAndAnotherSeedAnother) {
+  const auto options = measured("v100-bert", 5, 1200_s);
+  const VirtualRun a = run(options), b = run(options), c = run(measured("v100-bert", 6, 1200_s));
+  EXPECT_EQ(a.result.account.energy, b.result.account.energy);
+  EXPECT_EQ(a.result.account.tokens, b.result.account.tokens);
+  ASSERT_EQ(a.series.size(), b.series.size());
+  for (std::size_t s = 0; s < a.series.size(); ++s) {
+    ASSERT_EQ(a.series[s].points.size(), b.series[s].points.size());
+    for (std::size_t i = 0; i < a.series[s].points.size(); ++i) {
+      ASSERT_EQ(a.series[s].points[i].value, b.series[s].points[i].value);
+    }
+  }
+  EXPECT_NE(a.result.account.energy, c.result.account.energy);
+}
+
+TEST(VirtualRun, StoppedEarlyItGivesBackAndSaysSo) {
+  TempDir dir;
+  auto ledger = ledger::Ledger::open(dir.file("ledger.db"));
+  auto options = measured("v100-bert", 1, 3600_s);
+  options.policy = "static:150W";
+  int polls = 0;
+  options.stop = [&polls] { return ++polls > 1000; };
+  const VirtualRun done = run(options, &*ledger);
+  EXPECT_TRUE(done.interrupted);
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_FALSE(done.result.counterfactual.has_value());
+  EXPECT_EQ(done.result.account.duration, 500_s);
+  EXPECT_EQ(ledger->run(*done.ledger_run)->state, ledger::RunState::interrupted);
+}
+
+TEST(VirtualRun, ItsRowIsInTheLedger) {
+  TempDir dir;
+  auto ledger = ledger::Ledger::open(dir.file("ledger.db"));
+  const VirtualRun done = run(measured("v100-bert", 1, 1200_s), &*ledger);
+  const auto row = ledger->run(*done.ledger_run);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->state, ledger::RunState::done);
+  EXPECT_EQ(row->decisions, 120u);
+  EXPECT_EQ(row->result->account.energy, done.result.account.energy);
+  EXPECT_EQ(row->result->saved_fraction->value, done.result.saved_fraction->value);
+  EXPECT_TRUE(row->result->restored);
+}
+
+TEST(VirtualRun, ALedgerThatFailsCostsNoResult) {
+  TempDir dir;
+  auto ledger = ledger::Ledger::open(dir.file("ledger.db"));
+  auto breaker = ledger::Database::open(dir.file("ledger.db"), ledger::Database::Mode::read_write);
+  ASSERT_TRUE(breaker->execute("DROP TABLE decision_gpus"));
+  const VirtualRun done = run(measured("v100-bert", 1, 600_s), &*ledger);
+  EXPECT_TRUE(done.degraded);
+  EXPECT_TRUE(done.result.saved_fraction.has_value());
+  ASSERT_EQ(done.result.findings.size(), 1u);
+  EXPECT_EQ(done.result.findings[0].code, "ledger.not_written");
+}
+
+TEST(VirtualRun, BadOptionsAreErrorsBeforeAnythingRuns) {
+  auto options = measured("v100-bert", 1, 5_s);
+  EXPECT_EQ(run_virtual(options, nullptr).error().code, ErrorCode::input);
+  options = measured("v100-bert", 1, 600_s);
+  options.policy = "nothing";
+  EXPECT_EQ(run_virtual(options, nullptr).error().code, ErrorCode::input);
+  options = measured("v100-bert", 1, 600_s);
+  options.devices = {DeviceId::of("GPU-absent")};
+  EXPECT_EQ(run_virtual(options, nullptr).error().code, ErrorCode::input);
+}
+
+TEST(Compare, IsTheRatioOfSums) {
+  RunResult result;
+  result.account.energy = Joules(90), result.account.tokens = 99;
+  EXPECT_FALSE(result.saved_fraction.has_value());
+  result.counterfactual = Account{};
+  result.counterfactual->energy = Joules(100), result.counterfactual->tokens = 100;
+  compare(result);
+  EXPECT_NEAR(result.loss_fraction->value, 0.01, 1e-12);
+  EXPECT_NEAR(result.saved_fraction->value, 1 - 0.9 / 0.99, 1e-12);
+  RunResult empty;
+  empty.counterfactual = Account{};
+  compare(empty);
+  EXPECT_FALSE(empty.saved_fraction.has_value());
+  EXPECT_FALSE(empty.loss_fraction.has_value());
+}
+
+/// Wishes anything at all.
+class Wild final : public policy::Policy {
+ public:
+  std::string name() const override { return "wild"; }
+  void reset(std::uint64_t seed) override { random_ = Random(seed); }
+  Proposal decide(const Observation& o) override {
+    Proposal proposal;
+    for (const GpuObservation& gpu : o.gpus) {
+      const auto wild = static_cast<std::int64_t>(random_.bits());
+      const auto near = Milliwatts::from(Watts(random_.uniform(50, 300)));
+      if (random_.chance(0.8)) proposal.gpus.push_back({gpu.device, random_.chance(0.3) ? Milliwatts(wild) : near, {}});
+    }
+    return proposal;
+  }
+
+ private:
+  Random random_{1};
+};
+
+class Silent final : public loop::ProgressSource {
+ public:
+  Sample<WorkloadProgress> progress() override { return Sample<WorkloadProgress>::absent(Status::missing); }
+};
+
+TEST(WholeLoop, NoLimitOutsideTheBoardsRangeWhateverAPolicyWishes) {
+  EXPECT_TRUE(rc::check("twin, guard and loop under wild proposals", [](std::uint64_t seed) {
+    twin::MachineParameters parameters;
+    parameters.seed = seed;
+    parameters.gpus = 2;
+    parameters.job.throughput_noise_sd = 0;
+    auto machine = twin::Machine::create(parameters);
+    RC_ASSERT(machine.has_value());
+    VirtualClock clock;
+    device::TwinDriver driver(*machine, clock);
+    MemoryFilesystem disk;
+    guard::MemoryAudit audit;
+    auto engine = guard::Engine::start({driver, clock, disk, audit}, {});
+    RC_ASSERT(engine.has_value());
+    Wild policy;
+    Silent progress;
+    loop::Options options;
+    options.seed = seed;
+    loop::Loop loop(driver, clock, **engine, progress, policy, options);
+    const auto in_range = [&] {
+      for (const twin::Gpu& gpu : machine->gpus()) {
+        if (gpu.requested_limit() < Milliwatts::from(parameters.gpu.minimum_limit)) return false;
+        if (gpu.requested_limit() > Milliwatts::from(parameters.gpu.maximum_limit)) return false;
+      }
+      return true;
+    };
+    RC_ASSERT(loop.start().has_value());
+    for (int i = 0; i < 600; ++i) {
+      clock.advance(0.5_s);
+      (*engine)->tick();
+      (void)loop.tick();
+      RC_ASSERT(in_range());
+    }
+    RC_ASSERT(loop.writes() > 0u);
+    RC_ASSERT(loop.finish().has_value());
+    for (int i = 0; i < 20; ++i) {
+      clock.advance(0.5_s);
+      (*engine)->tick();
+    }
+    for (const twin::Gpu& gpu : machine->gpus()) {
+      RC_ASSERT(gpu.requested_limit() == Milliwatts::from(parameters.gpu.default_limit));
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace flyball::control
