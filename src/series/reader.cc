@@ -6,6 +6,7 @@
 #include "series/reader_intake.h"
 #include "series/reader_stamp.h"
 #include "series/reader_table.h"
+#include "series/recording_reader.h"
 
 namespace flyball::series {
 namespace {
@@ -102,6 +103,10 @@ Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::str
   }
   summary.format = format;
   bytes = bytes_with_head(*std::move(head), std::move(bytes));
+  if (format == Format::recording) {
+    RecordingDetails details;
+    return read_recording(*bytes, name, sink, details);
+  }
   Intake intake(sink, summary);
   const auto done = read_format(format, *bytes, name, options, intake);
   if (!done) return named(done.error());

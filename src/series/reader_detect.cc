@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "series/reader_formats.h"
 #include "series/reader_table.h"
+#include "series/recording_format.h"
 
 namespace flyball::series {
 namespace {
@@ -61,6 +62,7 @@ Format format_of_line(std::string_view line) {
 Result<Format> detect_format(std::string_view head) {
   constexpr int kLinesLookedAt = 20;
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  if (head.starts_with(fbr::kMagic)) return Format::recording;
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) {
     return fail(ErrorCode::input, "the text is UTF-16", {}, "convert it: iconv -f UTF-16 -t UTF-8");
   }
