@@ -234,7 +234,7 @@ std::vector<std::string> units_that_set_limits(Filesystem& files) {
     if (!names) continue;
     for (const std::string& name : *names) {
       if (!name.ends_with(".service")) continue;
-      const auto text = files.read(folder + "/" + name, kSmallFileBytes);
+      const auto text = files.read(fmt::format("{}/{}", folder, name), kSmallFileBytes);
       if (!text || text->find("nvidia-smi") == std::string::npos) continue;
       const bool sets = text->find(" -pl") != std::string::npos || text->find("--power-limit") != std::string::npos;
       if (sets && std::find(units.begin(), units.end(), name) == units.end()) units.push_back(name);

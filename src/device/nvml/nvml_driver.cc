@@ -33,9 +33,7 @@ Status can_write(const NvmlApi& api, const Board& board, const PowerLimits& limi
 
 Status can_lock(const NvmlApi& api, const Board& board) {
   if (!api.set_locked_clocks || !api.reset_locked_clocks) return Status::not_supported;
-  if (board.architecture != kArchitectureUnknown && board.architecture < kArchitectureVolta) {
-    return Status::not_supported;  // nvml.h: for Volta or newer
-  }
+  if (board.architecture < kArchitectureVolta) return Status::not_supported;  // nvml.h: for Volta or newer
   return board.write_denied ? Status::no_permission : Status::ok;
 }
 
