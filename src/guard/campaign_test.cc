@@ -105,6 +105,16 @@ class World {
     return Milliwatts(low * 1000 +
                       static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(high - low) * 1000)));
   }
+  /// A value that nobody could take for one of ours: within the rounding of boards they cannot be told apart.
+  Milliwatts strange_limit(const ScriptedBoard& board) {
+    for (;;) {
+      const Milliwatts value = limit(200, 700);
+      const auto recent = board.writes.end() - std::min<std::ptrdiff_t>(20, std::ssize(board.writes));
+      const bool like_ours = std::any_of(recent, board.writes.end(),
+                                         [&](Milliwatts w) { return same_limit(w, value, Milliwatts(2000)); });
+      if (!like_ours) return value;
+    }
+  }
   DeviceId any_board() {
     const auto ids = driver_.ids();
     return ids[random_.below(ids.size())];
@@ -242,7 +252,7 @@ class World {
         break;
       case 13:
       case 14:  // another program writes
-        board.requested = limit(200, 700);
+        board.requested = strange_limit(board);
         truth.others = board.requested;
         truth.ours = false;
         disturbed_ = clock_.now();

@@ -101,12 +101,8 @@ WriteOutcome Engine::drive(Board& board) {
   if (!range) return give(WriteState::refused, range.error().message());
   const auto wanted = goal(board);
   if (!wanted) return give(WriteState::unchanged, "nothing is asked for");
-  Milliwatts target = range->clamp(*wanted);
-  // Where the site's floor is above what was found, saving has nothing to lower.
-  const auto found = board.hold ? board.hold->found.limit() : std::optional(present(board));
-  const bool may_raise = std::any_of(board.slots.begin() + 1, board.slots.end(),
-                                     [](const auto& slot) { return slot && slot->kind == LeaseKind::budget; });
-  if (!may_raise && found) target = std::max(std::min(target, *found), std::min(range->low, present(board)));
+  // Coming up to the site's floor is not for us: a board found below it stays there unless someone asks for more.
+  const Milliwatts target = *wanted < range->low ? std::min(range->low, present(board)) : range->clamp(*wanted);
   outcome.accepted = target;
   Sent sent = advance(board, target);
   if (outcome.accepted != *wanted && sent.reason.empty()) sent.reason = "clamped to the allowed range";
