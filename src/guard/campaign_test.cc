@@ -88,12 +88,32 @@ class World {
     return injected;
   }
   const std::string& broken() const { return broken_; }
+  /// The last of what the guard wrote down about itself.
+  std::string story() const {
+    std::string text;
+    const auto& events = audit_.events();
+    for (std::size_t i = events.size() > 60 ? events.size() - 60 : 0; i < events.size(); ++i) {
+      text += fmt::format("{} {} {} {}: {}\n", format_rfc3339(events[i].at), events[i].kind, events[i].device.text(),
+                          events[i].outcome, events[i].detail);
+    }
+    return text;
+  }
   const EngineCounters& counters() const { return engine_->counters(); }
 
  private:
   Milliwatts limit(int low, int high) {
     return Milliwatts(low * 1000 +
                       static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(high - low) * 1000)));
+  }
+  /// A value that nobody could take for one of ours: within the rounding of boards they cannot be told apart.
+  Milliwatts strange_limit(const ScriptedBoard& board) {
+    for (;;) {
+      const Milliwatts value = limit(200, 700);
+      const auto recent = board.writes.end() - std::min<std::ptrdiff_t>(20, std::ssize(board.writes));
+      const bool like_ours = std::any_of(recent, board.writes.end(),
+                                         [&](Milliwatts w) { return same_limit(w, value, Milliwatts(2000)); });
+      if (!like_ours) return value;
+    }
   }
   DeviceId any_board() {
     const auto ids = driver_.ids();
@@ -136,7 +156,8 @@ class World {
 
   void new_client() {
     Client client;
-    client.kind = random_.chance(0.4) || with_budget_ ? LeaseKind::budget : LeaseKind::saving;
+    const bool mixed = seed_ % 4 == 1;  // a quarter of the worlds knows saving leases only
+    client.kind = with_budget_ || (mixed && random_.chance(0.4)) ? LeaseKind::budget : LeaseKind::saving;
     client.authority = static_cast<Authority>(random_.below(3));
     for (const auto& id : driver_.ids()) {
       if (random_.chance(0.7)) client.devices.push_back(id);
@@ -231,7 +252,7 @@ class World {
         break;
       case 13:
       case 14:  // another program writes
-        board.requested = limit(200, 700);
+        board.requested = strange_limit(board);
         truth.others = board.requested;
         truth.ours = false;
         disturbed_ = clock_.now();
@@ -377,7 +398,8 @@ class World {
       if ((!due && !quick) || !truth.ours) continue;
       const Milliwatts shown = driver_.board(id).requested;
       if (truth.budgeted || with_budget_) {
-        if (shown > std::min(truth.others, kSafeCap) + kRounding && shown > truth.others + kRounding) {
+        const bool as_found = !with_budget_ && std::abs((shown - truth.others).value()) <= kRounding.value();
+        if (!as_found && shown > std::max(kFloor, std::min(truth.others, kSafeCap)) + kRounding) {
           broke(fmt::format("{} rests at {} mW, above safe cap and what others set ({} mW)", id.text(), shown.value(),
                             truth.others.value()));
         }
@@ -442,7 +464,7 @@ TEST(Campaign, RandomFaults) {
   for (; faults < wanted; ++seed) {
     World world(seed);
     faults += world.run(60);
-    ASSERT_EQ(world.broken(), "") << replay(seed);
+    ASSERT_EQ(world.broken(), "") << replay(seed) << "\n" << (one != nullptr ? world.story() : "");
     all.writes += world.counters().writes;
     all.restores += world.counters().restores;
   }

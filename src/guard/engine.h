@@ -92,6 +92,8 @@ class Engine final : public LimitAuthority {
 
   /// Expiry, verification, drift, steps, retries. Call at least every half second.
   void tick();
+  /// The guard itself was busy for this long (a driver's call that hung): leases could not be renewed meanwhile.
+  void forgive(Seconds busy);
   /// A reading of the node budget's meter and of all GPUs behind it, taken together.
   void observe_meter(const Sample<Watts>& meter, const Sample<Watts>& gpu_sum);
 

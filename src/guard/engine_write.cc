@@ -42,6 +42,7 @@ Result<> Engine::store_wish(Board& board, LeaseId lease, const Lease& of, const 
   // The owner of the budget, or a higher one, is back.
   if (board.hold && board.hold->parked && of.kind == LeaseKind::budget && of.request.authority >= board.hold->owner) {
     board.hold->parked = false;
+    board.stranger.reset();
   }
   if (of.request.sticky && board.hold) {
     std::erase_if(board.hold->sticky, [&](const StickyWish& wish) { return wish.lease == lease; });
@@ -100,12 +101,8 @@ WriteOutcome Engine::drive(Board& board) {
   if (!range) return give(WriteState::refused, range.error().message());
   const auto wanted = goal(board);
   if (!wanted) return give(WriteState::unchanged, "nothing is asked for");
-  Milliwatts target = range->clamp(*wanted);
-  // Where the site's floor is above what was found, saving has nothing to lower.
-  const auto found = board.hold ? board.hold->found.limit() : std::optional(present(board));
-  const bool may_raise = std::any_of(board.slots.begin() + 1, board.slots.end(),
-                                     [](const auto& slot) { return slot && slot->kind == LeaseKind::budget; });
-  if (!may_raise && found) target = std::min(target, *found);
+  // Coming up to the site's floor is not for us: a board found below it stays there unless someone asks for more.
+  const Milliwatts target = *wanted < range->low ? std::min(range->low, present(board)) : range->clamp(*wanted);
   outcome.accepted = target;
   Sent sent = advance(board, target);
   if (outcome.accepted != *wanted && sent.reason.empty()) sent.reason = "clamped to the allowed range";
@@ -129,6 +126,9 @@ std::optional<std::string> Engine::must_wait(const Board& board, Milliwatts now_
 std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts next, bool& refused) const {
   if (board.external_limit) {
     return "someone outside holds this board at " + format(*board.external_limit) + "; raised when that is gone";
+  }
+  if (board.stranger) {
+    return "someone else set this board to " + format(*board.stranger) + "; a new lease may raise it";
   }
   for (const auto& slot : board.slots) {
     if (!slot || slot->kind != LeaseKind::budget) continue;
