@@ -12,7 +12,7 @@ option(FLYBALL_COVERAGE "Instrument for coverage" OFF)
 option(FLYBALL_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 
 # Full relative paths keep diagnostics, ccache and debug information independent of the checkout's folder.
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these in code that it has inlined from the standard library and fmt.

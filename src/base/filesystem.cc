@@ -95,6 +95,22 @@ class SystemFilesystem final : public Filesystem {
     }
   }
 
+  Result<std::string> read_head(const std::string& path, std::size_t bytes) override {
+    const Descriptor file(path, O_RDONLY);
+    if (!file.ok()) return system_error("open", path, errno);
+    std::string head(bytes, '\0');
+    std::size_t have = 0;
+    while (have < bytes) {
+      const ssize_t n = ::read(file.get(), head.data() + have, bytes - have);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return system_error("read", path, errno);
+      if (n == 0) break;
+      have += static_cast<std::size_t>(n);
+    }
+    head.resize(have);
+    return head;
+  }
+
   bool exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }
 
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override {

@@ -26,6 +26,8 @@ class Filesystem {
   virtual ~Filesystem() = default;
   /// Whole content; an absent file is an error with code `unsupported`, so that callers can tell it from a failed read.
   virtual Result<std::string> read(const std::string& path, std::size_t limit_bytes) = 0;
+  /// The first `bytes` of a file, fewer if it is shorter; to see what a file of any size is.
+  virtual Result<std::string> read_head(const std::string& path, std::size_t bytes) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) = 0;
   /// Replaces the file as a whole: temporary file, fsync, rename, fsync of the folder.

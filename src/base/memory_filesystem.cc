@@ -24,6 +24,12 @@ Result<std::string> MemoryFilesystem::read(const std::string& path, std::size_t 
   return found->second.bytes;
 }
 
+Result<std::string> MemoryFilesystem::read_head(const std::string& path, std::size_t bytes) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return fail(ErrorCode::unsupported, "cannot open: no such file", path);
+  return found->second.bytes.substr(0, bytes);
+}
+
 Result<std::unique_ptr<AppendFile>> MemoryFilesystem::open_append(const std::string& path) {
   files_[path];
   return std::make_unique<MemoryAppendFile>(*this, path);

@@ -10,6 +10,7 @@ namespace flyball {
 class MemoryFilesystem final : public Filesystem {
  public:
   Result<std::string> read(const std::string& path, std::size_t limit_bytes) override;
+  Result<std::string> read_head(const std::string& path, std::size_t bytes) override;
   bool exists(const std::string& path) override { return files_.contains(path); }
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override;
   Result<> write_atomically(const std::string& path, std::string_view bytes) override;

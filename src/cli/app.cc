@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/signals.h"
+#include "report/utf8.h"
 
 namespace flyball::cli {
 namespace {
@@ -36,9 +38,9 @@ bool want_color(const std::string& when) {
 
 void print_error(const Error& error) {
   std::string text = "flyball: error: ";
-  if (!error.where.empty()) text += error.where + ": ";
-  text += error.what + '\n';
-  if (!error.remedy.empty()) text += "  " + error.remedy + '\n';
+  if (!error.where.empty()) text += report::clean_utf8(error.where) + ": ";
+  text += report::clean_utf8(error.what) + '\n';
+  if (!error.remedy.empty()) text += "  " + report::clean_utf8(error.remedy) + '\n';
   std::fputs(text.c_str(), stderr);
 }
 
@@ -82,7 +84,8 @@ Result<GlobalOptions> checked(const Line& line) {
     }
     options.gpus.push_back(*std::move(id));
   }
-  if (options.state_dir.empty()) options.state_dir = default_state_dir();
+  options.state_dir_given = !options.state_dir.empty();
+  if (!options.state_dir_given) options.state_dir = default_state_dir();
   if (options.config_path.empty() && ::access(kDefaultConfig, F_OK) == 0) options.config_path = kDefaultConfig;
   options.color = want_color(line.color);
   return options;
@@ -136,6 +139,35 @@ const CommandFunction* Registry::chosen() const {
   return nullptr;
 }
 
+Result<std::string> read_input(Filesystem& files, const std::string& path, std::size_t limit_bytes) {
+  auto content = files.read(path, limit_bytes);
+  if (!content && content.error().code == ErrorCode::unsupported) {
+    content.error().code = ErrorCode::input;
+    content.error().remedy = "check the name";
+  }
+  return content;
+}
+
+Result<Settings> load_settings(Context& context) {
+  const GlobalOptions& options = context.options;
+  Settings settings;
+  if (options.config_path.empty()) {
+    settings = default_settings();
+  } else {
+    FLYBALL_ASSIGN(const std::string text, read_input(context.files, options.config_path, kLargestConfig));
+    auto parsed = parse_settings(text, options.config_path);
+    if (!parsed) return fail_all(parsed.error());
+    settings = *std::move(parsed);
+  }
+  if (options.state_dir_given || settings.run.state_dir.empty()) settings.run.state_dir = options.state_dir;
+  return settings;
+}
+
+tl::unexpected<Error> fail_all(const std::vector<Error>& errors) {
+  for (std::size_t i = 0; i + 1 < errors.size(); ++i) print_error(errors[i]);
+  return fail(errors.back());
+}
+
 int run_program(int argc, const char* const* argv, Filesystem& files, Clock& clock) {
   CLI::App app("flyball: an open energy controller for GPU clusters", "flyball");
   Line line;
@@ -164,7 +196,7 @@ int run_program(int argc, const char* const* argv, Filesystem& files, Clock& clo
     result = (*registry.chosen())(context);
     if (result) result = out.commit();
   }
-  if (result) return 0;
+  if (result) return stop_signal_received() == 0 ? 0 : 128 + stop_signal_received();
   print_error(result.error());
   return result.error().exit_code();
 }

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "cli/output.h"
 #include "core/device.h"
+#include "core/settings.h"
 
 namespace CLI {
 class App;
@@ -23,7 +24,8 @@ namespace flyball::cli {
 /// The flags every command takes, before or after its name.
 struct GlobalOptions {
   std::string config_path;  ///< empty: the defaults hold
-  std::string state_dir;    ///< never empty
+  std::string state_dir;    ///< never empty; where the configuration says another, load_settings() knows
+  bool state_dir_given = false;
   std::vector<DeviceId> gpus;
   bool dry_run = false;
   bool quiet = false;
@@ -70,6 +72,19 @@ class Registry {
   CLI::App& root_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
+
+/// Files larger than this are no configuration.
+constexpr std::size_t kLargestConfig = 1 << 20;
+
+/// A file that the user named: that it is not there is an error of input.
+Result<std::string> read_input(Filesystem& files, const std::string& path, std::size_t limit_bytes);
+
+/// The configuration that holds: the file of --config, or the defaults. `run.state_dir` is what holds of flag, file and
+/// default.
+Result<Settings> load_settings(Context& context);
+
+/// For commands that find several errors: all but the last are printed, the last is returned. `errors` is not empty.
+tl::unexpected<Error> fail_all(const std::vector<Error>& errors);
 
 /// Parses, runs, prints errors as "flyball: error: where: what" with the remedy on a second line, returns the exit
 /// code.

@@ -4,6 +4,7 @@ namespace flyball::cli {
 
 // Each is defined in the file of its name. Sorted; one line a command.
 void add_config_check(Registry& registry);
+void add_doctor(Registry& registry);
 void add_fit(Registry& registry);
 void add_policy_list(Registry& registry);
 void add_run(Registry& registry);
@@ -11,6 +12,7 @@ void add_scenarios(Registry& registry);
 
 void add_all_commands(Registry& registry) {
   add_config_check(registry);
+  add_doctor(registry);
   add_fit(registry);
   add_policy_list(registry);
   add_run(registry);

@@ -23,6 +23,8 @@ class Output {
   bool to_stdout() const { return path_.empty(); }
 
  private:
+  Result<> write_to_device();
+
   Filesystem& files_;
   std::string path_;
   std::string collected_;

@@ -40,6 +40,16 @@ bool Engine::Board::wished() const {
                      [](const auto& slot) { return slot && (slot->wish.limit || slot->wish.clocks); });
 }
 
+bool Engine::Board::under_budget() const {
+  return (hold && hold->kind == LeaseKind::budget) || std::any_of(slots.begin(), slots.end(), [](const auto& slot) {
+           return slot && slot->kind == LeaseKind::budget;
+         });
+}
+
+bool Engine::is_silent(const Board& board) const {
+  return board.state != DeviceState::ok || !board.read_at || parts_.clock.now() - *board.read_at > config_.stale_after;
+}
+
 Milliwatts Engine::present(const Board& board) const {
   return is_known(board.limits.requested) ? board.limits.requested.value : board.limits.enforced.value;
 }

@@ -92,6 +92,8 @@ class Engine final : public LimitAuthority {
 
   /// Expiry, verification, drift, steps, retries. Call at least every half second.
   void tick();
+  /// The guard itself was busy for this long (a driver's call that hung): leases could not be renewed meanwhile.
+  void forgive(Seconds busy);
   /// A reading of the node budget's meter and of all GPUs behind it, taken together.
   void observe_meter(const Sample<Watts>& meter, const Sample<Watts>& gpu_sum);
 
@@ -131,7 +133,8 @@ class Engine final : public LimitAuthority {
     bool shared = false;
     std::array<std::optional<Slot>, 3> slots;  ///< by authority
     std::optional<Hold> hold;
-    PowerLimits limits;  ///< as last read well
+    PowerLimits limits;       ///< as last read well
+    Milliwatts shown_before;  ///< by the read before `limits`
     std::optional<MonoTime> read_at;
     std::optional<Milliwatts> maximum;  ///< last known, for boards that fall silent
     std::optional<MonoTime> written_at;
@@ -149,6 +152,7 @@ class Engine final : public LimitAuthority {
     bool pending = false;  ///< has steps to go
 
     bool wished() const;
+    bool under_budget() const;
     /// Something of ours may be in force on the board.
     bool has_written() const { return hold && (hold->accepted || !hold->intents.empty()); }
   };
@@ -205,7 +209,10 @@ class Engine final : public LimitAuthority {
   void finish_restore(Board& board, RestoreOutcome& outcome, bool upward);
 
   Milliwatts present(const Board& board) const;
+  /// Lost, hung or not read for too long: it may draw its maximum.
+  bool is_silent(const Board& board) const;
   Milliwatts safe_cap(const Board& board) const;
+  Milliwatts highest_possible(const Board& board) const;
   std::vector<BoardDraw> draws(const Board* changed, Milliwatts cap) const;
   void audit(std::string kind, const DeviceId& device, LeaseId lease, std::string outcome, std::string detail);
 

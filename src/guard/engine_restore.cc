@@ -128,7 +128,9 @@ void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome)
   }
   const Hold& hold = *board.hold;
   const bool rests = hold.kind == LeaseKind::budget && !upward;
-  const auto target = rests ? hold.resting_limit() : hold.found.limit();
+  auto target = rests ? hold.resting_limit() : hold.found.limit();
+  const auto range = allowed_range(board.id, config_.policy(board.id), board.limits);
+  if (rests && target && range) target = range->clamp(*target);  // found limits may be outside the site's range, ours not
   const Milliwatts shown = present(board);
   if (!rests && board.stranger && !same_limit(shown, outcome.found.value_or(Milliwatts(0)), config_.rounding)) {
     outcome.left_to_other = true;
@@ -138,6 +140,11 @@ void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome)
   if (!target || same_limit(shown, *target, config_.rounding) || (rests && shown < *target)) {
     outcome.restored = true;
     if (rests && shown < *target && !hold.accepted) outcome.left_to_other = true;
+    return;
+  }
+  if (rests && !range) {  // what was found may be written back without knowing the range, a new value may not
+    failed(board, range.error().message());
+    outcome.reason = range.error().message();
     return;
   }
   if (*target > shown && budget_) {

@@ -41,6 +41,7 @@ Result<PowerLimits> Engine::look(Board& board) {
                   board.id.text());
     }
   }
+  board.shown_before = board.read_at ? present(board) : Milliwatts(0);
   board.limits = limits;
   board.read_at = parts_.clock.now();
   if (is_known(limits.maximum)) board.maximum = limits.maximum.value;
@@ -75,6 +76,7 @@ Result<> Engine::reconcile(Board& board) {
   if (hold.is_ours(shown, config_.rounding)) {
     if (!hold.accepted || !same_limit(*hold.accepted, shown, config_.rounding)) hold.accepted = shown;
     board.stranger.reset();
+    board.shown_before = shown;
     see_ceiling(board);
     if (board.drift != Drift::none && parts_.clock.now() - board.last_drift > config_.drift_quiet) {
       board.drift = Drift::none;
@@ -180,20 +182,26 @@ void Engine::see_ceiling(Board& board) {
   board.external_limit = below ? std::optional(enforced.value) : std::nullopt;
 }
 
+/// What a board that answers may hold: one garbled read or a stuck call must not make room that is not there.
+Milliwatts Engine::highest_possible(const Board& board) const {
+  Milliwatts highest = std::max({present(board), board.limits.enforced.value_or(Milliwatts(0)), board.shown_before});
+  if (board.hold && board.hold->accepted) highest = std::max(highest, *board.hold->accepted);
+  if (board.hold) {
+    for (const Milliwatts intent : board.hold->intents) highest = std::max(highest, intent);
+  }
+  return highest;
+}
+
 std::vector<BoardDraw> Engine::draws(const Board* changed, Milliwatts cap) const {
   constexpr Milliwatts kUnknownMaximum(100'000'000);  // nothing fits beside a board of which nothing is known
-  const MonoTime now = parts_.clock.now();
   std::vector<BoardDraw> all;
   for (const auto& [id, board] : boards_) {
     const auto range = allowed_range(id, config_.policy(id), board.limits);
     BoardDraw draw{id, {}, range ? range->low : Milliwatts(0), safe_cap(board)};
     const Milliwatts maximum = board.maximum.value_or(
         config_.node_budget ? config_.node_budget->board_maximum.value_or(kUnknownMaximum) : kUnknownMaximum);
-    draw.silent = board.state != DeviceState::ok || !board.read_at || now - *board.read_at > config_.stale_after;
-    draw.cap = draw.silent ? maximum : std::max(present(board), board.limits.enforced.value_or(Milliwatts(0)));
-    if (board.hold && !draw.silent) {
-      for (const Milliwatts intent : board.hold->intents) draw.cap = std::max(draw.cap, intent);
-    }
+    draw.silent = is_silent(board);
+    draw.cap = draw.silent ? maximum : highest_possible(board);
     if (&board == changed && !draw.silent) draw.cap = std::max(draw.cap, cap);
     all.push_back(draw);
   }

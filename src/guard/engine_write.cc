@@ -42,6 +42,7 @@ Result<> Engine::store_wish(Board& board, LeaseId lease, const Lease& of, const 
   // The owner of the budget, or a higher one, is back.
   if (board.hold && board.hold->parked && of.kind == LeaseKind::budget && of.request.authority >= board.hold->owner) {
     board.hold->parked = false;
+    board.stranger.reset();
   }
   if (of.request.sticky && board.hold) {
     std::erase_if(board.hold->sticky, [&](const StickyWish& wish) { return wish.lease == lease; });
@@ -100,12 +101,8 @@ WriteOutcome Engine::drive(Board& board) {
   if (!range) return give(WriteState::refused, range.error().message());
   const auto wanted = goal(board);
   if (!wanted) return give(WriteState::unchanged, "nothing is asked for");
-  Milliwatts target = range->clamp(*wanted);
-  // Where the site's floor is above what was found, saving has nothing to lower.
-  const auto found = board.hold ? board.hold->found.limit() : std::optional(present(board));
-  const bool may_raise = std::any_of(board.slots.begin() + 1, board.slots.end(),
-                                     [](const auto& slot) { return slot && slot->kind == LeaseKind::budget; });
-  if (!may_raise && found) target = std::min(target, *found);
+  // Coming up to the site's floor is not for us: a board found below it stays there unless someone asks for more.
+  const Milliwatts target = *wanted < range->low ? std::min(range->low, present(board)) : range->clamp(*wanted);
   outcome.accepted = target;
   Sent sent = advance(board, target);
   if (outcome.accepted != *wanted && sent.reason.empty()) sent.reason = "clamped to the allowed range";
@@ -114,7 +111,7 @@ WriteOutcome Engine::drive(Board& board) {
 
 std::optional<std::string> Engine::must_wait(const Board& board, Milliwatts now_at, Milliwatts target) const {
   const MonoTime now = parts_.clock.now();
-  const bool budget_decrease = target < now_at && board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget_decrease = target < now_at && board.under_budget();
   if (board.stranger && target < now_at && now < board.next_rewrite) {
     return fmt::format("{} set {}; written again in {}", to_string(board.drift), format(*board.stranger),
                        format(board.next_rewrite - now));
@@ -130,12 +127,15 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
   if (board.external_limit) {
     return "someone outside holds this board at " + format(*board.external_limit) + "; raised when that is gone";
   }
+  if (board.stranger) {
+    return "someone else set this board to " + format(*board.stranger) + "; a new lease may raise it";
+  }
   for (const auto& slot : board.slots) {
     if (!slot || slot->kind != LeaseKind::budget) continue;
     for (const DeviceId& other : leases_.at(slot->lease).request.devices) {
       const Board& sibling = boards_.at(other);
       const auto to = sibling.id == board.id ? std::nullopt : goal(sibling);
-      if (!to || !sibling.read_at) continue;
+      if (!to || !sibling.read_at || (budget_ && is_silent(sibling))) continue;  // counted at its maximum
       const auto range = allowed_range(sibling.id, config_.policy(sibling.id), sibling.limits);
       const Milliwatts lowest = range ? range->clamp(*to) : *to;
       if (present(sibling) > lowest + config_.rounding) return "waits for the decrease of " + other.text();
@@ -152,7 +152,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
 
 Engine::Sent Engine::advance(Board& board, Milliwatts target) {
   const Milliwatts from = present(board);
-  const bool budget = board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget = board.under_budget();
   const Milliwatts nearness = target < from && budget ? config_.rounding : config_.dead_band;
   if (same_limit(from, target, nearness)) {
     worked(board);
@@ -188,7 +188,7 @@ Engine::Sent Engine::advance(Board& board, Milliwatts target) {
 
 /// Writing over a stranger's limit: a few times with doubling back-off, never a fight.
 bool Engine::may_rewrite(Board& board) {
-  const bool budget = board.hold && board.hold->kind == LeaseKind::budget;
+  const bool budget = board.under_budget();
   const bool enough = board.rewrites >= config_.drift_rewrites;
   if (enough && !budget) {
     board.yielded = true;
@@ -301,6 +301,7 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
     return {WriteState::failed, fmt::format("the driver accepted {} and then shows {}", format(value), format(shown))};
   }
   hold.accepted = shown;
+  board.shown_before = shown;
   board.stranger.reset();
   if (called) std::erase(hold.intents, value);
   see_ceiling(board);

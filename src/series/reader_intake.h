@@ -40,6 +40,8 @@ class Intake {
   void event(const Event& event);
   void set_aside(std::uint64_t line, std::string reason, std::string_view text);
   void warn(std::string text);
+  /// Our own stamps may leap: a recording goes on after days.
+  void believe_steps() { believable_step_ns_ = INT64_MAX; }
   ReadSummary& summary() { return summary_; }
 
  private:
@@ -50,10 +52,8 @@ class Intake {
     PlausibleRange range;
   };
   void give(State& state, const Point& point, std::uint64_t line, std::string_view text) {
-    // Further ahead than this, one stamp alone is not believed; the next one near it confirms it.
-    constexpr std::int64_t kBelievableStepNs = 86'400'000'000'000;
     const std::int64_t at = point.at.nanoseconds();
-    if (at <= state.last_ns || (at - kBelievableStepNs > state.last_ns && state.last_ns != INT64_MIN)) {
+    if (at <= state.last_ns || (state.last_ns != INT64_MIN && at - state.last_ns > believable_step_ns_)) {
       if (!odd_stamp(state, at, line, text)) return;
     }
     state.last_ns = at;
@@ -67,6 +67,8 @@ class Intake {
   std::vector<State> states_;
   std::unordered_map<std::string, std::uint32_t> handles_;
   std::uint64_t last_set_aside_ = 0;
+  /// Further ahead than a day, one stamp alone is not believed; the next one near it confirms it.
+  std::int64_t believable_step_ns_ = 86'400'000'000'000;
 };
 
 }  // namespace flyball::series

@@ -59,7 +59,7 @@ struct GpuParameters {
   // What the sensor shows.
   Seconds sensor_period{0.1};          // [yang24] refresh of A100 and H100
   double sensor_look_fraction = 0.25;  // [yang24] share of the period that is looked at
-  Seconds sensor_average{1.0};         // [yang24] trailing mean of the default field; 0 = instantaneous
+  Seconds sensor_average{0};           // trailing mean of the default field: 0 on GA100, 1 s on later chips; [yang24]
   double sensor_gain_sd = 0.015;       // per board; [yang24] within ±5 %
   double counter_gain_sd = 0.005;      // of the energy counter; [chosen]
   Joules counter_resolution{0.001};    // mJ, the unit of the call

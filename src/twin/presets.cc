@@ -31,6 +31,7 @@ GpuParameters h100_sxm() {
   p.idle_power = Watts(70);
   p.full_power = Watts(760);
   p.thermal_resistance = 0.05;
+  p.sensor_average = Seconds(1);
   return p;
 }
 
@@ -50,7 +51,6 @@ GpuParameters v100_pcie() {
   p.shutdown_temperature = Celsius(90);
   p.sensor_period = Seconds(0.02);
   p.sensor_look_fraction = 0.5;
-  p.sensor_average = Seconds(0);
   p.has_instant_power = false;
   return p;
 }

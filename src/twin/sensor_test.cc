@@ -12,6 +12,7 @@ GpuParameters exact() {
   p.sensor_gain_sd = 0;
   p.counter_gain_sd = 0;
   p.sensor_look_fraction = 1;
+  p.sensor_average = Seconds(1);
   return p;
 }
 

@@ -59,6 +59,7 @@ class DynamicLibrary final : public NvmlLibrary {
     bind(api_.set_limit, {"nvmlDeviceSetPowerManagementLimit"});
     bind(api_.set_locked_clocks, {"nvmlDeviceSetGpuLockedClocks"});
     bind(api_.reset_locked_clocks, {"nvmlDeviceResetGpuLockedClocks"});
+    bind(api_.stand_in_load, {"flyball_stand_in_load"});
   }
 
   void* handle_;

@@ -40,6 +40,8 @@ struct NvmlApi {
   std::function<Return(DeviceHandle, unsigned)> set_limit;                    ///< mW
   std::function<Return(DeviceHandle, unsigned, unsigned)> set_locked_clocks;  ///< MHz
   std::function<Return(DeviceHandle)> reset_locked_clocks;
+  /// Only in a stand-in (see fakegpu/): a number that names its present loading. The real driver's is in sysfs.
+  std::function<unsigned long long()> stand_in_load;
 };
 
 /// A loaded library. The table lives as long as it; destroying it unloads, shutting down first is the caller's.

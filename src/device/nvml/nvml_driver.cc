@@ -33,9 +33,7 @@ Status can_write(const NvmlApi& api, const Board& board, const PowerLimits& limi
 
 Status can_lock(const NvmlApi& api, const Board& board) {
   if (!api.set_locked_clocks || !api.reset_locked_clocks) return Status::not_supported;
-  if (board.architecture != kArchitectureUnknown && board.architecture < kArchitectureVolta) {
-    return Status::not_supported;  // nvml.h: for Volta or newer
-  }
+  if (board.architecture < kArchitectureVolta) return Status::not_supported;  // nvml.h: for Volta or newer
   return board.write_denied ? Status::no_permission : Status::ok;
 }
 
@@ -60,7 +58,8 @@ Result<DriverEpoch> NvmlDriver::epoch() {
   FLYBALL_ASSIGN(const std::string boot, files_.read(boot_id_path_, kBootIdBytes));
   DriverEpoch epoch;
   epoch.boot_id = std::string(trim(boot));
-  epoch.driver_load = driver_load_();
+  const auto& stand_in = session_.api().stand_in_load;
+  epoch.driver_load = stand_in ? fmt::format("stand-in-{}", stand_in()) : driver_load_();
   // Where the loading has no name of its own, a driver that went away under us is a new one to this process.
   if (epoch.driver_load.empty() && session_.reopened() > 0) {
     epoch.driver_load = fmt::format("reopened-{}", session_.reopened());

@@ -105,8 +105,7 @@ Sample<Milliwatts> believe_limit(Return code, unsigned milliwatts) {
 
 Sample<Watts> believe_power(Return code, double milliwatts) {
   if (code != kSuccess) return Sample<Watts>::absent(status_of(code));
-  if (!(milliwatts > 0)) return Sample<Watts>::absent(Status::garbage);
-  return in_range(Watts(milliwatts / 1000), Watts(0), kMaxBelievablePower);
+  return in_range(Watts(milliwatts / 1000), kMinBelievablePower, kMaxBelievablePower);
 }
 
 Sample<Watts> believe_field(const FieldValue& entry) {
@@ -124,8 +123,8 @@ Sample<Watts> believe_field(const FieldValue& entry) {
       return believe_power(kSuccess, static_cast<double>(entry.value.as_longlong));
     case kSignedInt:
       return believe_power(kSuccess, entry.value.as_int);
-    case kUnsignedShort:
-      return believe_power(kSuccess, entry.value.as_ushort);
+    case kUnsignedShort:  // holds no board's milliwatts: the number stands elsewhere
+      break;
   }
   return Sample<Watts>::absent(Status::garbage);
 }

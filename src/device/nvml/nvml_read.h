@@ -11,6 +11,8 @@ namespace flyball::nvml {
 
 /// Above any board sold: the largest modules are rated 2.7 kW (GB200), boards 1.4 kW (B300).
 constexpr Watts kMaxBelievablePower{3000};
+/// Below any board that is powered (idle boards draw 5 W and more); a number in the wrong member of a union is near 0.
+constexpr Watts kMinBelievablePower{0.5};
 /// Silicon shuts itself down near 105 °C and memory near 115 °C; the library has no negative temperatures.
 constexpr Celsius kMaxBelievableTemperature{130};
 /// Above any GPU clock (boost clocks end near 3 GHz, memory clocks near 14 GHz as the library counts GDDR).

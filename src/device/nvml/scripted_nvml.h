@@ -55,6 +55,7 @@ class ScriptedNvml {
   int loads = 0;
   int inits = 0;
   int stale_handles = 0;
+  int setter_calls = 0;
 
   /// From now on every handle given out is void and every call says `UNINITIALIZED`, until init is called again.
   void end_session() { ended_ = true; }
@@ -199,15 +200,18 @@ class ScriptedNvml {
       });
     };
     t.set_limit = [this](DeviceHandle h, unsigned mw) {
+      ++setter_calls;
       return on(h, "set_limit", [&](ScriptedBoard& b) { b.requested_mw = b.enforced_mw = mw; });
     };
     t.set_locked_clocks = [this](DeviceHandle h, unsigned low, unsigned high) {
+      ++setter_calls;
       return on(h, "set_locked_clocks", [&](ScriptedBoard& b) {
         b.locked_low_mhz = low;
         b.locked_high_mhz = high;
       });
     };
     t.reset_locked_clocks = [this](DeviceHandle h) {
+      ++setter_calls;
       return on(h, "reset_locked_clocks", [](ScriptedBoard& b) { b.locked_low_mhz = b.locked_high_mhz = 0; });
     };
   }

@@ -15,6 +15,7 @@ class TwinDriverTest : public testing::Test {
     twin::MachineParameters p;
     p.gpus = 2;
     p.gpu.has_fan = true;
+    p.gpu.sensor_average = 1_s;
     return p;
   }
   DeviceId a() { return machine_.gpus()[0].id(); }
@@ -40,6 +41,15 @@ TEST_F(TwinDriverTest, ReadsWhatTheSensorShowsAtTheClocksTime) {
   // Sooner than the sensor refreshes: the same again.
   clock_.advance(Seconds(0.04));
   EXPECT_EQ(*driver_.read(a())->energy, *reading->energy);
+}
+
+TEST_F(TwinDriverTest, ABoardWithoutAMeanHasOnlyTheInstant) {
+  twin::Machine machine = *twin::Machine::create(twin::MachineParameters{});
+  TwinDriver driver(machine, clock_);
+  clock_.advance(5_s);
+  const auto reading = driver.read(machine.gpus()[0].id());
+  EXPECT_EQ(reading->power_average.status, Status::not_supported);
+  EXPECT_TRUE(reading->power_instant.ok());
 }
 
 TEST_F(TwinDriverTest, BeforeTheFirstRefreshThereIsNoPower) {

@@ -1,0 +1,7 @@
+#include "cli/doctor.h"
+
+namespace flyball::cli {
+
+std::span<const GpuDoctor> gpu_doctors() { return {}; }
+
+}  // namespace flyball::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace flyball::cli {
+
+/// While one lives, SIGINT and SIGTERM are noted instead of ending the program, so that the command can stop, give
+/// back and report; the second of its kind ends it at once. At most one at a time.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  /// Time to come to an end.
+  bool received() const;
+};
+
+/// The signal that any StopSignal noted, or 0. The program then ends with 128 plus it, unless with an error.
+int stop_signal_received();
+
+}  // namespace flyball::cli

@@ -1,0 +1,55 @@
+#pragma once
+// Driver whose calls cannot hang its caller: an inner driver runs in one child process per GPU, and one more that only
+// lists. A call that does not come back costs its deadline once; its GPU is then `hung`, its worker abandoned and
+// replaced, and the other GPUs go on. What is written while a worker is abandoned may or may not have happened: the
+// guard verifies every write by reading.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/driver.h"
+#include "device/worker/process.h"
+
+namespace flyball::worker {
+
+class WorkerDriver final : public Driver {
+ public:
+  /// `name` is the inner driver's. Not thread-safe; used and destroyed by the thread that made it.
+  WorkerDriver(std::string name, std::shared_ptr<ProcessHost> host, Clock& clock, WorkerOptions options = {});
+
+  std::string name() const override { return name_; }
+  Result<DriverEpoch> epoch() override;
+  /// If the lister does not answer, the boards as last seen, each with the state of its own worker.
+  Result<std::vector<DeviceInfo>> devices() override;
+  /// Of a hung GPU: a reading without values whose state is `hung`.
+  Result<GpuReading> read(const DeviceId& device) override;
+  Result<PowerLimits> limits(const DeviceId& device) override;
+  Result<Capabilities> capabilities(const DeviceId& device) override;
+  Result<> set_power_limit(const DeviceId& device, Milliwatts limit) override;
+  Result<> lock_clocks(const DeviceId& device, ClockRange range) override;
+  Result<> reset_clocks(const DeviceId& device) override;
+
+  /// Of the GPU's worker; of the lister for an empty id.
+  WorkerHealth health(const DeviceId& device);
+
+ private:
+  bool listed(const DeviceId& device) const;
+  WorkerProcess& worker_of(const DeviceId& device);
+  Result<> set(Operation operation, const Request& request);
+
+  std::string name_;
+  std::shared_ptr<ProcessHost> host_;
+  Clock& clock_;
+  WorkerOptions options_;
+  WorkerProcess lister_;
+  std::vector<DeviceInfo> known_;
+  std::map<DeviceId, std::unique_ptr<WorkerProcess>> workers_;
+};
+
+/// NVML in worker processes of this very program, which must begin with is_worker_program() (see serve.h).
+std::unique_ptr<Driver> make_nvml_in_workers(const std::string& library, Clock& clock, WorkerOptions options = {});
+
+}  // namespace flyball::worker
