@@ -1,15 +1,13 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
 #include "control/virtual_run.h"
 #include "report/run_report.h"
 #include "report/table.h"
@@ -34,31 +32,6 @@ struct Options {
   std::vector<std::string> set;
   std::string report;
   bool observe_only = false;
-};
-
-std::atomic<int> signal_seen{0};
-void note_signal(int number) { signal_seen = number; }
-
-/// While it lives, SIGINT and SIGTERM only ask the run to end, so that limits are given back first.
-class SignalWatch {
- public:
-  SignalWatch() {
-    signal_seen = 0;
-    struct sigaction action {};
-    action.sa_handler = note_signal;
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
-  }
-  ~SignalWatch() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
-
- private:
-  struct sigaction interrupt_ {
-  }, terminate_{};
 };
 
 Result<Objective> objective_of(const Options& options) {
@@ -100,28 +73,6 @@ std::string arguments_json(const Options& options, const twin::Scenario& scenari
   return report::dump_line(made);
 }
 
-/// One line on a terminal, wiped at the end.
-class Progress {
- public:
-  Progress(bool on, Seconds duration) : on_(on), duration_(duration) {}
-  ~Progress() {
-    if (on_) std::fputs("\r\033[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void operator()(double fraction) const {
-    if (!on_) return;
-    const auto line = fmt::format("\r\033[Ksimulating {}, then the same with limits as found: {:.0f} %",
-                                  format(duration_), fraction * 100);
-    std::fputs(line.c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  bool on_;
-  Seconds duration_;
-};
-
 Result<> say_plan(const Options& options, const twin::Scenario& scenario, const Objective& objective, Seconds duration,
                   const std::string& ledger_path, Context& context) {
   report::Table table;
@@ -158,23 +109,11 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
     return context.out.write(report::dump(made));
   }
   std::string text = report::run_text(shown) + '\n';
+  if (run.interrupted) text += "Ended early by a signal after " + format(run.result.account.duration) + '\n';
   if (!options.observe_only) text += "Objective: " + objective_text(objective) + '\n';
   if (run.ledger_run) text += fmt::format("Ledger: {}, run {}\n", ledger_path, *run.ledger_run);
   if (!options.report.empty()) text += "Report: " + options.report + '\n';
   return context.out.write(text);
-}
-
-/// The result is out; what is left is how the program ends.
-Result<> ending(const control::VirtualRun& run) {
-  if (run.interrupted) {
-    const bool terminated = signal_seen == SIGTERM;
-    return fail(terminated ? ErrorCode::terminated : ErrorCode::interrupted,
-                std::string("ended early by ") + (terminated ? "SIGTERM" : "SIGINT") +
-                    (run.result.restored ? "; all limits are as found" : "; limits are NOT all as found"),
-                {}, run.result.restored ? "" : "flyball restore");
-  }
-  if (run.degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
-  return {};
 }
 
 Result<> run(const Options& options, Context& context) {
@@ -202,14 +141,16 @@ Result<> run(const Options& options, Context& context) {
   how.devices = context.options.gpus;
   how.observe_only = options.observe_only;
   how.arguments = arguments_json(options, scenario, objective, duration);
-  const SignalWatch watch;
-  how.stop = [] { return signal_seen != 0; };
+  const StopSignal signal;
+  how.stop = [&signal] { return signal.received(); };
   auto ledger = open_ledger(context, ledger_path);
-  Result<control::VirtualRun> done = [&] {
-    const Progress progress(!context.options.quiet && ::isatty(STDERR_FILENO) == 1, duration);
-    how.progress = [&progress](double fraction) { progress(fraction); };
-    return control::run_virtual(how, ledger ? &*ledger : nullptr);
-  }();
+  Progress progress(context.options, context.clock);
+  how.progress = [&](double fraction) {
+    progress.show(
+        fmt::format("simulating {}, then the same with limits as found: {:.0f} %", format(duration), fraction * 100));
+  };
+  auto done = control::run_virtual(how, ledger ? &*ledger : nullptr);
+  progress.clear();
   if (!done) return fail(std::move(done.error()));
   if (!ledger) {
     done->degraded = true;
@@ -223,7 +164,8 @@ Result<> run(const Options& options, Context& context) {
   }
   FLYBALL_TRY(write_result(options, *done, ledger_path, objective, context));
   FLYBALL_TRY(context.out.commit());
-  return ending(*done);
+  if (done->degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
+  return {};
 }
 
 }  // namespace
@@ -251,7 +193,9 @@ void add_run(Registry& registry) {
   command.add_option("--duration", options->duration, "Of the run: 30min, 6h")
       ->type_name("TIME")
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "Same seed, same result")->capture_default_str();
+  command.add_option("--seed", options->seed, "Same seed, same result")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")
       ->expected(1)

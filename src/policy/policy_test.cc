@@ -20,6 +20,7 @@ struct Plant {
   double noise = 0;
   Milliwatts minimum{100'000};
   Milliwatts found{250'000};
+  int intervals_per_step = 1;
 
   struct Run {
     Milliwatts last;
@@ -36,7 +37,7 @@ struct Plant {
       Observation o;
       o.interval = 10_s;
       o.phase = phase;
-      o.tokens_per_second = rate(watts) * (1 + noise * random.normal());
+      if (i % intervals_per_step == 0) o.tokens_per_second = rate(watts) * (1 + noise * random.normal());
       GpuObservation gpu;
       gpu.device = DeviceId::of("GPU-a");
       gpu.power = Watts(power(watts));
@@ -173,6 +174,13 @@ TEST(Sweep, GridEndsAtTheBoardsMinimumAndNeverGoesAboveWhatWasFound) {
 TEST(Sweep, NeverMeasuredMeansTheLimitFoundStays) {
   auto policy = sweep_with_loss(0.012);
   EXPECT_EQ(knee().run(*policy, 400, 1, Phase::evaluation).last, 250'000_mW);
+}
+
+TEST(Sweep, StepsLongerThanManyIntervalsAreWaitedFor) {
+  auto policy = sweep_with_loss(0.012);
+  Plant plant = knee();
+  plant.intervals_per_step = 7;
+  EXPECT_EQ(plant.run(*policy, 2000, 1).last, 200'000_mW);
 }
 
 TEST(Sweep, ResetForgets) {

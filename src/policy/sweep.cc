@@ -12,7 +12,7 @@ namespace {
 
 /// The step of published power limit sweeps (Zeus, NSDI 2023).
 constexpr Milliwatts kGridStep{25'000};
-/// A limit holds within a second, but the average power sensor trails by one and a step may straddle the change.
+/// Intervals in which a step ended. A limit holds within a second, but the step in hand straddles the change.
 constexpr int kSettleIntervals = 1;
 /// The first limit is the one that all others are compared with, and measuring it costs nothing.
 constexpr int kBaseIntervals = 12;
@@ -101,17 +101,18 @@ bool Sweep::plan(const Observation& observation) {
 void Sweep::measure(const Observation& observation) {
   Step& step = steps_[current_];
   const auto power = total_power(observation);
-  if (!is_training(observation.phase) || !observation.tokens_per_second || !power ||
-      *observation.tokens_per_second <= 0) {
+  if (!is_training(observation.phase) || !power) {
     ++step.skipped;
     return;
   }
+  // A long step ends in few of the intervals that it lasts: its power counts in all of them.
+  const bool has_rate = observation.tokens_per_second && *observation.tokens_per_second > 0;
   if (step.settled < kSettleIntervals) {
-    ++step.settled;
+    if (has_rate) ++step.settled;
     return;
   }
-  step.rate.add(*observation.tokens_per_second);
   step.power.add(power->value());
+  if (has_rate) step.rate.add(*observation.tokens_per_second);
 }
 
 bool Sweep::finished(const Step& step) const {

@@ -135,6 +135,7 @@ std::string format_count(double count) {
 
 std::string format_percent(const Estimate& fraction, int decimals) {
   if (!std::isfinite(fraction.value)) return "–";
+  if (fraction.low == fraction.high) return flyball::format_percent(fraction.value, decimals);
   if (!std::isfinite(fraction.low) || !std::isfinite(fraction.high)) {
     return flyball::format_percent(fraction.value, decimals) + " (no interval)";
   }

@@ -120,8 +120,11 @@ void TwinDriver::fill_power(const Board& board, GpuReading& r) {
     if (sensor.refreshes() == 0) return Sample<Watts>::absent(Status::missing);
     return Milliwatts::from(shown).watts();
   };
-  r.power_average = gpu.sensor_average > Seconds(0) ? power(sensor.average()) : Sample<Watts>::absent(Status::not_supported);
-  r.power_instant = gpu.has_instant_power ? power(sensor.instant()) : Sample<Watts>::absent(Status::not_supported);
+  // A board that does not average has one field, and that field is the power of the moment.
+  const bool averages = gpu.sensor_average > Seconds(0);
+  r.power_average = averages ? power(sensor.average()) : Sample<Watts>::absent(Status::not_supported);
+  r.power_instant =
+      gpu.has_instant_power || !averages ? power(sensor.instant()) : Sample<Watts>::absent(Status::not_supported);
   const bool counts = gpu.has_energy_counter && !board.faults.energy_unsupported;
   r.energy = counts ? Sample<Joules>(sensor.counter()) : Sample<Joules>::absent(Status::not_supported);
 }
@@ -177,7 +180,7 @@ Result<Capabilities> TwinDriver::capabilities(const DeviceId& device) {
     return c;
   }
   c.read_power = when(!faults.power_unsupported);
-  c.read_instant_power = when(!faults.power_unsupported && gpu.has_instant_power);
+  c.read_instant_power = when(!faults.power_unsupported && (gpu.has_instant_power || gpu.sensor_average <= Seconds(0)));
   c.read_energy = when(!faults.energy_unsupported && gpu.has_energy_counter);
   c.read_limits = when(!faults.limits_unsupported);
   c.write_limit = when(!faults.set_unsupported);
