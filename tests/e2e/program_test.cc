@@ -118,7 +118,7 @@ TEST_F(Program, OutputAppearsWholeOrNotAtAll) {
   EXPECT_NE(system_filesystem().read(path("result"), 1 << 20).value_or("").find("run.interval"), std::string::npos);
   EXPECT_EQ(run("config check " + file("bad.toml", "x = 1") + " --output " + path("no")).code, 2);
   EXPECT_FALSE(system_filesystem().exists(path("no")));
-  EXPECT_EQ(run("config check " + config + " --output " + path("none/x")).code, 1) << "no such folder";
+  EXPECT_EQ(run("config check " + config + " --output " + path("none/x")).code, 2) << "no such folder";
 }
 
 TEST_F(Program, AFullDiskOrAClosedPipeIsAnError) {
