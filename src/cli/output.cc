@@ -37,7 +37,10 @@ Result<> Output::commit() {
   committed_ = true;
   struct stat info {};
   if (::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_to_device();
-  return files_.write_atomically(path_, collected_);
+  auto written = files_.write_atomically(path_, collected_);
+  // An absent folder is a mistake of the line, not something that this machine lacks.
+  if (!written && written.error().code == ErrorCode::unsupported) written.error().code = ErrorCode::input;
+  return written;
 }
 
 /// A pipe or a device is written to; only files are replaced.
