@@ -15,8 +15,6 @@ enum class ErrorCode {
   refused = 3,      ///< refused for safety
   unsupported = 4,  ///< this machine, driver or device cannot do it
   degraded = 5,     ///< done, but something is left in a worse state than promised
-  interrupted = 130,  ///< SIGINT, after everything was given back
-  terminated = 143,   ///< SIGTERM, after everything was given back
 };
 
 struct Error {

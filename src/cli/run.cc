@@ -12,6 +12,7 @@
 #include "cli/app.h"
 #include "control/virtual_run.h"
 #include "report/run_report.h"
+#include "report/table.h"
 #include "twin/scenario.h"
 
 namespace flyball::cli {
@@ -56,7 +57,8 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
 
  private:
-  struct sigaction interrupt_ {}, terminate_ {};
+  struct sigaction interrupt_ {
+  }, terminate_{};
 };
 
 Result<Objective> objective_of(const Options& options) {
@@ -109,8 +111,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void operator()(double fraction) const {
     if (!on_) return;
-    const auto line = fmt::format("\r\033[Ksimulating {}, then the same with limits as found: {:.0f} %", format(duration_),
-                                  fraction * 100);
+    const auto line = fmt::format("\r\033[Ksimulating {}, then the same with limits as found: {:.0f} %",
+                                  format(duration_), fraction * 100);
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
   }
@@ -211,8 +213,13 @@ Result<> run(const Options& options, Context& context) {
   if (!done) return fail(std::move(done.error()));
   if (!ledger) {
     done->degraded = true;
-    done->result.findings.push_back({Severity::warning, "ledger.not_opened", {}, ledger.error().message(),
-                                     "the result is whole; it is only not kept", how.recorded, 1});
+    done->result.findings.push_back({Severity::warning,
+                                     "ledger.not_opened",
+                                     {},
+                                     ledger.error().message(),
+                                     "the result is whole; it is only not kept",
+                                     how.recorded,
+                                     1});
   }
   FLYBALL_TRY(write_result(options, *done, ledger_path, objective, context));
   FLYBALL_TRY(context.out.commit());
@@ -226,11 +233,12 @@ void add_run(Registry& registry) {
   CLI::App& command = registry.add(
       {.name = "run",
        .summary = "Control the power limits of a training job and account for what it saves",
-       .examples = "  flyball run                        six simulated hours of a measured V100 job, at most 1.2 % slower\n"
-                   "  flyball run --policy static:200W   one limit for the whole run\n"
-                   "  flyball run --scenario a100-bloom-3b --alpha 3 --report out.html\n"
-                   "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
-                   "Everything is simulated; the curves are measured (see flyball scenarios and flyball policy list)"},
+       .examples =
+           "  flyball run                        six simulated hours of a measured V100 job, at most 1.2 % slower\n"
+           "  flyball run --policy static:200W   one limit for the whole run\n"
+           "  flyball run --scenario a100-bloom-3b --alpha 3 --report out.html\n"
+           "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
+           "Everything is simulated; the curves are measured (see flyball scenarios and flyball policy list)"},
       [options](Context& context) { return run(*options, context); });
   command.add_option("--source", options->source, "Where readings come from: twin")->capture_default_str();
   command.add_option("--scenario", options->scenario, "The machine and its job; see flyball scenarios")
@@ -240,7 +248,9 @@ void add_run(Registry& registry) {
   command.add_option("--max-loss", options->max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
       ->type_name("FRACTION");
   command.add_option("--alpha", options->alpha, "Weight of lost throughput against saved energy")->type_name("A");
-  command.add_option("--duration", options->duration, "Of the run: 30min, 6h")->type_name("TIME")->capture_default_str();
+  command.add_option("--duration", options->duration, "Of the run: 30min, 6h")
+      ->type_name("TIME")
+      ->capture_default_str();
   command.add_option("--seed", options->seed, "Same seed, same result")->capture_default_str();
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")

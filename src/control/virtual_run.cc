@@ -101,8 +101,8 @@ class World {
 };
 
 ledger::DecisionEntry to_entry(const loop::DecisionRecord& record) {
-  ledger::DecisionEntry entry{record.number, record.wall, record.observation, record.frozen, record.proposal, {},
-                              record.findings};
+  ledger::DecisionEntry entry{record.number,   record.wall, record.observation, record.frozen,
+                              record.proposal, {},          record.findings};
   for (const guard::WriteOutcome& w : record.writes) {
     entry.writes.push_back(
         {w.device, w.asked, w.accepted, w.enforced, std::string(guard::to_string(w.state)), w.reason});
@@ -129,8 +129,7 @@ class Keeper {
     ++run_.decisions;
     if (!record.frozen.empty()) ++run_.frozen;
     for (const GpuObservation& gpu : record.observation.gpus) {
-      add_point(gpu.device, Signal::power_average, record.wall,
-                {gpu.power.value.value(), gpu.power.status});
+      add_point(gpu.device, Signal::power_average, record.wall, {gpu.power.value.value(), gpu.power.status});
       add_point(gpu.device, Signal::limit_enforced, record.wall,
                 {gpu.limit_enforced.value.watts().value(), gpu.limit_enforced.status});
     }
@@ -234,8 +233,8 @@ void compare(RunResult& result) {
 
 Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger* ledger) {
   if (options.duration < Seconds(10)) {
-    return fail(ErrorCode::input, "a run of " + format(options.duration) + " is shorter than one decision", "--duration",
-                "give 10 s or more");
+    return fail(ErrorCode::input, "a run of " + format(options.duration) + " is shorter than one decision",
+                "--duration", "give 10 s or more");
   }
   FLYBALL_ASSIGN(const auto world, World::create(options, options.policy, options.observe_only));
   VirtualRun run;

@@ -27,8 +27,8 @@ struct VirtualRunOptions {
   Objective objective;
   Seconds duration{6 * 3600.0};
   std::uint64_t seed = 1;
-  WallTime started;   ///< in simulated time
-  WallTime recorded;  ///< now, for the ledger
+  WallTime started;               ///< in simulated time
+  WallTime recorded;              ///< now, for the ledger
   std::vector<DeviceId> devices;  ///< empty = all
   bool observe_only = false;
   std::string arguments;  ///< for the ledger, as JSON

@@ -82,7 +82,7 @@ Result<Preset> load_preset(Filesystem& files, const std::string& folder, const s
 Result<std::string> make_preset(const MeasuredCurve& measured, const std::string& source, const std::string& licence) {
   FLYBALL_ASSIGN(const Curve curve, Curve::monotone(measured.points));
   FLYBALL_ASSIGN(const HeldOut error, held_out_error(std::span(&measured, 1)));
-  std::string text = "# A fitted power-performance curve; see doc/measures.md for the method.\n";
+  std::string text = "# A fitted power-performance curve.\n";
   text += "# source: " + source + "\n# licence: " + licence + "\n# method: " + kMethod + "\n";
   if (error.time.points > 0) {
     text += fmt::format("# held-out error: time {}, power {} (median over {} limits left out)\n",

@@ -61,7 +61,9 @@ Result<> Loop::start() {
   started_ = interval_start_ = clock_.now();
   if (!options_.observe_only) keep_lease();
   poll();
-  rate_.take();
+  // The first reading is where the first interval begins.
+  for (Board& board : boards_) (void)board.meter.take(started_, Seconds(0));
+  phase_ = Phase::unknown;
   return {};
 }
 

@@ -14,8 +14,14 @@ namespace {
 constexpr Milliwatts kGridStep{25'000};
 /// A limit holds within a second, but the average power sensor trails by one and a step may straddle the change.
 constexpr int kSettleIntervals = 1;
-/// With 1 % noise in 10 s, six intervals give a standard error of 0.4 %.
+/// The first limit is the one that all others are compared with, and measuring it costs nothing.
+constexpr int kBaseIntervals = 12;
+/// With 1 % noise in 10 s, six intervals give a standard error of 0.4 %. Where that does not tell whether the loss is
+/// within its bound, measuring goes on, at most for so long that slow drift would outweigh what is gained.
 constexpr int kMeasureIntervals = 6;
+constexpr int kMeasureAtMost = 24;
+/// Standard errors from the bound that count as clear.
+constexpr double kClear = 2;
 /// Evaluations and checkpoints last minutes; longer than that and the limit is given up as not measurable.
 constexpr int kSkipAtMost = 60;
 
@@ -109,7 +115,12 @@ void Sweep::measure(const Observation& observation) {
 }
 
 bool Sweep::finished(const Step& step) const {
-  return step.rate.count() >= kMeasureIntervals || step.skipped > kSkipAtMost;
+  if (step.skipped > kSkipAtMost) return true;
+  if (&step == &steps_.front()) return step.rate.count() >= kBaseIntervals;
+  if (step.rate.count() < kMeasureIntervals) return false;
+  if (!objective_.max_loss_fraction || step.rate.count() >= kMeasureAtMost) return true;
+  const Outcome o = outcome(step);
+  return std::fabs(o.loss - *objective_.max_loss_fraction) > kClear * o.loss_error;
 }
 
 Sweep::Outcome Sweep::outcome(const Step& step) const {
@@ -129,7 +140,7 @@ Milliwatts Sweep::pick() const {
     const Step& step = steps_[i];
     if (step.rate.count() < kMeasureIntervals) continue;
     const Outcome o = outcome(step);
-    if (o.saved <= 2 * o.saved_error) continue;
+    if (o.saved <= kClear * o.saved_error) continue;
     if (objective_.max_loss_fraction && o.loss + o.loss_error > *objective_.max_loss_fraction) continue;
     const double score = objective_.alpha ? o.saved - *objective_.alpha * std::max(0.0, o.loss) : o.saved;
     if (score > best_score) {
@@ -142,11 +153,11 @@ Milliwatts Sweep::pick() const {
 
 void Sweep::advance() {
   const Step& step = steps_[current_];
-  const bool no_base = steps_.front().rate.count() < kMeasureIntervals;
+  const bool no_base = steps_.front().rate.count() < kBaseIntervals;
   bool over = no_base || current_ + 1 == steps_.size();
   if (!over && objective_.max_loss_fraction && step.rate.count() >= kMeasureIntervals) {
     const Outcome o = outcome(step);
-    over = o.loss - 2 * o.loss_error > *objective_.max_loss_fraction;
+    over = o.loss - kClear * o.loss_error > *objective_.max_loss_fraction;
   }
   if (!over) {
     ++current_;

@@ -1,6 +1,6 @@
 // Reported in the field: a grid of limits in watts held a point just under the board's minimum (or met it only after
-// rounding), the driver refused it, and the tool stopped or went on without a limit. Right: the wish is clamped in whole
-// milliwatts to the range that the board states, the clamped limit is set and read back, and the run goes on.
+// rounding), the driver refused it, and the tool stopped or went on without a limit. Right: the wish is clamped in
+// whole milliwatts to the range that the board states, the clamped limit is set and read back, and the run goes on.
 #include <gtest/gtest.h>
 
 #include "base/memory_filesystem.h"
@@ -46,7 +46,8 @@ Seen run_with(const std::string& wish, Watts minimum) {
   for (int i = 0; i < 80; ++i) {
     clock.advance(0.5_s);
     (*engine)->tick();
-    if (const auto record = loop.tick()) seen.writes.insert(seen.writes.end(), record->writes.begin(), record->writes.end());
+    if (const auto record = loop.tick())
+      seen.writes.insert(seen.writes.end(), record->writes.begin(), record->writes.end());
   }
   seen.held = machine->gpus()[0].requested_limit();
   EXPECT_TRUE(loop.finish());
