@@ -7,6 +7,8 @@ void add_config_check(Registry& registry);
 void add_doctor(Registry& registry);
 void add_fit(Registry& registry);
 void add_policy_list(Registry& registry);
+void add_record(Registry& registry);
+void add_replay(Registry& registry);
 void add_run(Registry& registry);
 void add_scenarios(Registry& registry);
 
@@ -15,6 +17,8 @@ void add_all_commands(Registry& registry) {
   add_doctor(registry);
   add_fit(registry);
   add_policy_list(registry);
+  add_record(registry);
+  add_replay(registry);
   add_run(registry);
   add_scenarios(registry);
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace flyball::cli {
 
@@ -31,6 +32,8 @@ Result<> Output::write(std::string_view text) {
   collected_ += text;
   return {};
 }
+
+std::string Output::take_path() { return std::exchange(path_, {}); }
 
 Result<> Output::commit() {
   if (to_stdout() || committed_) return {};
