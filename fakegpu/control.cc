@@ -18,7 +18,7 @@ namespace flyball::fakegpu {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // documents begin with their schema
 
 constexpr std::size_t kMaxMessage = 128 * 1024;
 constexpr time_t kAnswerSeconds = 120;

@@ -88,13 +88,6 @@ Result<std::vector<fg_call>> parse_calls(std::string_view name) {
               fmt::format("use one of: {} setters all", names(kCalls)));
 }
 
-std::string_view call_name(fg_call call) {
-  for (const CallName& entry : kCalls) {
-    if (entry.call == call) return entry.name;
-  }
-  return "unknown";
-}
-
 Result<std::uint16_t> parse_return_code(std::string_view name) {
   for (const CodeName& entry : kCodes) {
     if (name == entry.name) return entry.code;

@@ -14,7 +14,6 @@ namespace flyball::fakegpu {
 Result<std::vector<fg_call>> parse_calls(std::string_view name);
 /// "NO_PERMISSION" or a number up to 65535.
 Result<std::uint16_t> parse_return_code(std::string_view name);
-std::string_view call_name(fg_call call);
 
 /// "No value" as NVML says it in 32 bits.
 constexpr std::uint32_t kSentinel = 0xffffffffU;

@@ -117,7 +117,8 @@ int run(int argc, char** argv) {
   app.add_flag("--paused", options.paused, "Time moves by `step` alone");
   app.require_subcommand(0, 1);
   app.fallthrough();
-  CLI::App* fault = app.add_subcommand("fault", "Set a fault: fault [--gpu UUID|INDEX|all] KIND …")->prefix_command();
+  CLI::App* fault = app.add_subcommand("fault", "Set a fault: fault [--gpu UUID|INDEX|all] KIND …");
+  fault->prefix_command()->fallthrough(false);
   std::string duration;
   CLI::App* step = app.add_subcommand("step", "Advance time: step 10s");
   step->add_option("duration", duration)->required();

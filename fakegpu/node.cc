@@ -17,7 +17,7 @@ namespace flyball::fakegpu {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // documents begin with their schema
 
 constexpr Seconds kLongestStep(86'400);
 constexpr Seconds kSlotPatience(5);         // before a slot of a dead client is freed
@@ -200,7 +200,7 @@ Result<std::string> Node::step(const Words& words) {
   }
   serve_slots();
   machine_.advance(time);
-  return Json{{"schema", "flyball.fakegpu_step/1"}, {"time_s", machine_.now().seconds()}}.dump();
+  return Json{{"schema", "flyball.fakegpu_step/1"}, {"time_s", static_cast<double>(machine_.now().nanoseconds()) / 1e9}}.dump();
 }
 
 std::string Node::status() const {
@@ -238,7 +238,7 @@ std::string Node::status() const {
   }
   return Json{{"schema", "flyball.fakegpu_status/1"},
               {"page", page_.path()},
-              {"time_s", machine_.now().seconds()},
+              {"time_s", static_cast<double>(machine_.now().nanoseconds()) / 1e9},
               {"setters", setters_},
               {"preset", kind_.preset},
               {"gpus", std::move(gpus)},

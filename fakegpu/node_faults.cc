@@ -193,7 +193,7 @@ Result<std::string> Node::fault(const Words& words) {
       FLYBALL_TRY(command.apply(*this, board, arguments));
       if (command.whole_node) break;
     }
-    return nlohmann::json{{"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
+    return nlohmann::ordered_json{{"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
         .dump();
   }
   return fail(ErrorCode::input, fmt::format("there is no fault '{}'", rest.empty() ? "" : rest.front().substr(0, 40)),

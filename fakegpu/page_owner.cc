@@ -158,6 +158,10 @@ void PageOwner::begin_epoch(std::uint32_t ended_session_code) {
 
 void PageOwner::heartbeat() { __atomic_store_n(&header().heartbeat, boot_time(), __ATOMIC_RELAXED); }
 
+void PageOwner::set_setter_timeout(Seconds time) {
+  __atomic_store_n(&header().setter_timeout_ms, static_cast<std::uint32_t>(time.value() * 1000), __ATOMIC_RELAXED);
+}
+
 std::span<fg_slot> PageOwner::slots() {
   return {reinterpret_cast<fg_slot*>(page_ + header().slot_offset), FG_SLOTS};
 }

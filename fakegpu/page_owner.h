@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "fakegpu/page.h"
 
 namespace flyball::fakegpu {
@@ -34,6 +35,8 @@ class PageOwner {
   /// Ends all sessions: their calls return `code` until they start anew.
   void begin_epoch(std::uint32_t ended_session_code);
   void heartbeat();
+  /// How long clients wait for the acknowledgement of a setter.
+  void set_setter_timeout(Seconds time);
   std::span<fg_slot> slots();
   const std::string& path() const { return path_; }
   /// False once another owner has put its page in this one's place.

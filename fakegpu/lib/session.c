@@ -284,7 +284,7 @@ static nvmlReturn_t post_and_wait(unsigned int gpu, enum fg_operation operation,
   s->b = b;
   s->result = NVML_ERROR_UNKNOWN;
   __atomic_store_n(&s->state, FG_SLOT_POSTED, __ATOMIC_RELEASE);
-  const uint64_t limit = boot_time() + header()->setter_timeout_ms * 1000000ull;
+  const uint64_t limit = boot_time() + __atomic_load_n(&header()->setter_timeout_ms, __ATOMIC_RELAXED) * 1000000ull;
   while (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != FG_SLOT_DONE) {
     const int gone = !owner_alive();
     if (gone || boot_time() > limit) {

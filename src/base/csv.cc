@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 18;
 constexpr std::size_t kShownBytes = 120;
-// Words are read whole, so the buffer has room for one behind its last byte.
-constexpr std::size_t kPadding = 8;
+// Words are read whole, so the buffer has room behind its last byte.
+constexpr std::size_t kPadding = 17;  // a separator and 16 bytes
 constexpr std::string_view kTooLong = "the line is longer than the limit";
 constexpr std::string_view kOpenQuote = "a quote is not closed";
 constexpr std::string_view kBehindQuote = "text follows a closing quote";
@@ -109,8 +109,8 @@ Result<bool> LineReader::next(Line& line) {
 }
 
 Result<bool> LineReader::skip_long_line(Line& line) {
-  long_line_.assign(buffer_.data() + begin_, kShownBytes);
-  line.text = long_line_;
+  long_line_.assign(buffer_.data() + begin_, kShownBytes).append(kPadding, ' ');
+  line.text = std::string_view(long_line_).substr(0, kShownBytes);
   line.defect = kTooLong;
   line.ended = true;
   for (;;) {

@@ -13,7 +13,7 @@
 
 namespace flyball {
 
-/// Valid until the next call of the reader that gave it.
+/// Valid until the next call of the reader that gave it; the 16 bytes behind it may be read.
 struct Line {
   std::string_view text;     ///< without its end (LF or CR LF); the first 120 bytes of a line that is too long
   std::uint64_t number = 0;  ///< from 1
@@ -67,7 +67,8 @@ struct CsvOptions {
   std::size_t max_lines_in_quotes = 16;
 };
 
-/// Valid until the next call. Quoted cells come without their quotes, all others as they are, blanks included.
+/// Valid until the next call; the 16 bytes behind a cell may be read. Quoted cells come without their quotes, all
+/// others as they are, blanks included.
 struct CsvRow {
   std::span<const std::string_view> cells;
   std::string_view text;

@@ -263,6 +263,23 @@ TEST(Decimal, AgreesWithTheSlowParser) {
   }
 }
 
+TEST(Decimal, PaddedFormAgreesWithTheOther) {
+  Random random(4);
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text;
+    for (std::uint64_t n = random.below(14); n > 0; --n) text += "0123456789.-e W"[random.below(15)];
+    const std::string padded = text + "12345678 12345678";  // digits behind the end must not be taken
+    const char* a = text.data();
+    const char* b = padded.data();
+    double left = 0;
+    double right = 0;
+    const bool took = take_decimal(a, text.data() + text.size(), left);
+    ASSERT_EQ(took, take_padded_decimal(b, padded.data() + text.size(), right)) << text;
+    ASSERT_EQ(a - text.data(), b - padded.data()) << text;
+    ASSERT_EQ(left, right) << text;
+  }
+}
+
 TEST(Decimal, WholeNumbers) {
   std::int64_t value = 0;
   EXPECT_TRUE(parse_whole("-123456789012345678", value));

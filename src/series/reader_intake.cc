@@ -51,7 +51,8 @@ PlausibleRange plausible_range(Signal signal, Scope scope) {
 }
 
 Result<std::uint32_t> Intake::series(const SeriesKey& key) {
-  std::string text = fmt::format("{}\n{}\n{}\n{}", key.device.text(), to_string(key.signal), to_string(key.scope), key.source);
+  std::string text =
+      fmt::format("{}\n{}\n{}\n{}", key.device.text(), to_string(key.signal), to_string(key.scope), key.source);
   const auto found = handles_.find(text);
   if (found != handles_.end()) return found->second;
   if (states_.size() == kMaxSeries) {

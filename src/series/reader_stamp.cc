@@ -29,17 +29,18 @@ bool digits(std::string_view text, std::size_t from, std::size_t count, int& val
 
 /// Decimals behind a point or comma at `at`, as nanoseconds; moves `at` past them.
 bool fraction(std::string_view text, std::size_t& at, std::int64_t& ns) {
+  static constexpr std::int64_t kNsPerUnit[] = {1'000'000'000, 100'000'000, 10'000'000, 1'000'000, 100'000,
+                                                10'000,        1'000,       100,        10,        1};
   ns = 0;
   if (at == text.size() || (text[at] != '.' && text[at] != ',')) return true;
-  std::int64_t scale = kNsPerSecond / 10;
-  const std::size_t first = ++at;
-  for (; at < text.size(); ++at) {
+  std::size_t count = 0;
+  for (++at; at < text.size(); ++at) {
     const auto digit = static_cast<unsigned char>(text[at] - '0');
     if (digit > 9) break;
-    ns += digit * scale;
-    scale /= 10;
+    if (count < 9) ns = ns * 10 + digit, ++count;
   }
-  return at > first;
+  ns *= kNsPerUnit[count];
+  return count > 0;
 }
 
 /// "Z" or ±hh[:mm]; false if `text` is something else.
@@ -105,12 +106,15 @@ const char* StampReader::read_number(std::string_view cell, StampUnit unit, Wall
     part = static_cast<std::int64_t>((value - std::floor(value)) * 1e9);
   }
   if (unit == StampUnit::by_size) {
-    unit = whole < 100'000'000'000 ? StampUnit::s
-           : whole < 100'000'000'000'000 ? StampUnit::ms
+    unit = whole < 100'000'000'000           ? StampUnit::s
+           : whole < 100'000'000'000'000     ? StampUnit::ms
            : whole < 100'000'000'000'000'000 ? StampUnit::us
                                              : StampUnit::ns;
   }
-  const std::int64_t per_second = unit == StampUnit::s ? 1 : unit == StampUnit::ms ? 1'000 : unit == StampUnit::us ? 1'000'000 : kNsPerSecond;
+  const std::int64_t per_second = unit == StampUnit::s    ? 1
+                                  : unit == StampUnit::ms ? 1'000
+                                  : unit == StampUnit::us ? 1'000'000
+                                                          : kNsPerSecond;
   const std::int64_t seconds = whole / per_second;
   if (seconds < kYear2000Seconds || seconds >= kYear2100Seconds) return kImpossibleYear;
   const std::int64_t ns_per_unit = kNsPerSecond / per_second;

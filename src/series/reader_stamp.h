@@ -34,7 +34,7 @@ class StampReader {
   std::optional<Zone> zone_;
   Fold fold_ = Fold::refuse;
   bool assumed_utc_ = false;
-  char day_text_[10] = {};       ///< the day that was decoded last
+  char day_text_[10] = {};  ///< the day that was decoded last
   std::int64_t day_start_ns_ = 0;
 };
 

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "curve/held_out.h"
+#include "curve/preset.h"
+#include "curve/table.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace flyball::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string board;
+  std::string only;
+  bool preset = false;
+  std::string source, licence;
+};
+
+report::Json to_json(const curve::ErrorSummary& error) {
+  report::Json made = report::Json::object();
+  made["points"] = error.points;
+  made["median_fraction"] = report::number(error.median_fraction);
+  made["p95_fraction"] = report::number(error.p95_fraction);
+  return made;
+}
+
+Result<report::Json> fit_json(const std::string& file, const curve::CurveTable& table, const curve::HeldOut& error) {
+  report::Json made = report::document("fit");
+  made["file"] = report::text(file);
+  made["rows_skipped"] = table.skipped_count;
+  report::Json curves = report::Json::array();
+  for (const curve::MeasuredCurve& measured : table.curves) {
+    FLYBALL_ASSIGN(const curve::Curve fitted, curve::Curve::monotone(measured.points));
+    report::Json one = report::Json::object();
+    one["gpu"] = report::text(measured.gpu);
+    one["workload"] = report::text(measured.workload);
+    one["network"] = report::text(measured.network);
+    one["knots"] = report::Json::array();
+    for (const curve::Point& knot : fitted.knots()) {
+      report::Json point = report::Json::object();
+      point["power_limit_w"] = report::number(knot.limit.watts().value());
+      point["time_s"] = report::number(knot.time.value());
+      point["power_w"] = report::number(knot.power.value());
+      one["knots"].push_back(std::move(point));
+    }
+    curves.push_back(std::move(one));
+  }
+  made["curves"] = std::move(curves);
+  report::Json held_out = report::Json::object();
+  held_out["curves"] = error.curves;
+  held_out["curves_too_short"] = error.too_short;
+  held_out["time"] = to_json(error.time);
+  held_out["power"] = to_json(error.power);
+  held_out["reference_time"] = to_json(error.reference_time);
+  held_out["reference_power"] = to_json(error.reference_power);
+  made["held_out"] = std::move(held_out);
+  return made;
+}
+
+report::Table error_table(const curve::HeldOut& error) {
+  using report::Align;
+  report::Table table{.caption = "Error at limits left out (train on the 1st, 3rd, 5th …; ask between them)",
+                      .columns = {{"", Align::left},
+                                  {"points", Align::right},
+                                  {"median", Align::right},
+                                  {"95th percentile", Align::right}},
+                      .rows = {}};
+  const auto add = [&](const char* name, const curve::ErrorSummary& e) {
+    table.rows.push_back({name, std::to_string(e.points), format_percent(e.median_fraction),
+                          format_percent(e.p95_fraction)});
+  };
+  add("time", error.time);
+  add("time, plain interpolation", error.reference_time);
+  add("power", error.power);
+  add("power, plain interpolation", error.reference_power);
+  return table;
+}
+
+Result<std::string> fit_text(const curve::CurveTable& table, const curve::HeldOut& error) {
+  using report::Align;
+  std::string text;
+  for (const curve::MeasuredCurve& measured : table.curves) {
+    FLYBALL_ASSIGN(const curve::Curve fitted, curve::Curve::monotone(measured.points));
+    report::Table knots{.caption = measured.name(),
+                        .columns = {{"limit", Align::right},
+                                    {"time", Align::right},
+                                    {"power", Align::right},
+                                    {"slower by", Align::right},
+                                    {"energy saved", Align::right}},
+                        .rows = {}};
+    for (const curve::Point& knot : fitted.knots()) {
+      const Watts limit = knot.limit.watts();
+      knots.rows.push_back({format(limit), format(knot.time), format(knot.power),
+                            format_percent(1 - fitted.speed_fraction(limit)),
+                            format_percent(1 - fitted.energy(limit) / fitted.energy(fitted.highest()))});
+    }
+    text += report::to_text(knots) + '\n';
+  }
+  text += report::to_text(error_table(error));
+  if (error.too_short > 0) text += fmt::format("{} curves have fewer than three limits\n", error.too_short);
+  return text;
+}
+
+/// "summary_power_v100.csv" says no board: its name is the best that is known.
+std::string board_of(const Options& options) {
+  return options.board.empty() ? std::filesystem::path(options.file).stem().string() : options.board;
+}
+
+Result<> fit(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(options.file));
+  FLYBALL_ASSIGN(curve::CurveTable table, curve::read_curves(*bytes, options.file, board_of(options)));
+  for (const curve::SkippedRow& row : table.skipped) {
+    log::warning("fit", "{}:{}: skipped: {}", options.file, row.line, row.reason);
+  }
+  if (!options.only.empty()) {
+    std::erase_if(table.curves, [&](const curve::MeasuredCurve& c) { return c.workload != options.only; });
+    if (table.curves.empty()) {
+      return fail(ErrorCode::input, "no curve has the workload '" + options.only + "'", options.file,
+                  "`flyball fit` without --workload shows those that are there");
+    }
+  }
+  if (options.preset) {
+    if (table.curves.size() != 1 || options.source.empty() || options.licence.empty()) {
+      return fail(ErrorCode::input, "a preset is one curve with its source and licence", "--preset",
+                  "add --workload, --source and --licence");
+    }
+    FLYBALL_ASSIGN(const std::string text, curve::make_preset(table.curves[0], options.source, options.licence));
+    return context.out.write(text);
+  }
+  FLYBALL_ASSIGN(const curve::HeldOut error, curve::held_out_error(table.curves));
+  if (context.options.json) {
+    FLYBALL_ASSIGN(const report::Json made, fit_json(options.file, table, error));
+    return context.out.write(report::dump(made));
+  }
+  FLYBALL_ASSIGN(const std::string text, fit_text(table, error));
+  return context.out.write(text);
+}
+
+}  // namespace
+
+void add_fit(Registry& registry) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = registry.add(
+      {.name = "fit",
+       .summary = "Fit power-performance curves and say how well they tell what was not measured",
+       .examples = "  flyball fit curves.csv\n"
+                   "  flyball fit curves.csv --board V100 --workload 'squad bert, batch 32, adamw' \\\n"
+                   "      --preset --source 'own measurement' --licence CC0 --output presets/curves/mine.csv\n"
+                   "Columns: gpu,workload,power_limit_w,time_s,power_w, or those of published sweeps"},
+      [options](Context& context) { return fit(*options, context); });
+  command.add_option("FILE", options->file, "CSV file, also .gz or .zst")->required();
+  command.add_option("--board", options->board, "Name of the GPU where the file has none")->type_name("NAME");
+  command.add_option("--workload", options->only, "Only the curve of this workload")->type_name("NAME");
+  command.add_flag("--preset", options->preset, "Print the curve as a preset for presets/curves");
+  command.add_option("--source", options->source, "Of the preset: who measured it")->type_name("TEXT");
+  command.add_option("--licence", options->licence, "Of the preset: under which licence")->type_name("TEXT");
+}
+
+}  // namespace flyball::cli
