@@ -306,3 +306,13 @@ nvmlReturn_t fg_post(unsigned int gpu, enum fg_operation operation, unsigned int
   pthread_rwlock_unlock(&session.lock);
   return result;
 }
+
+/* Not NVML's: names the present load of the "driver", as the inode of /sys/module/nvidia does for the real one. The
+ * same number in every process; 0 without a session. */
+NVML_API unsigned long long flyball_stand_in_load(void);
+NVML_API unsigned long long flyball_stand_in_load(void) {
+  pthread_rwlock_rdlock(&session.lock);
+  const unsigned long long epoch = session.users > 0 ? session.epoch : 0;
+  pthread_rwlock_unlock(&session.lock);
+  return epoch;
+}
