@@ -100,14 +100,11 @@ const std::vector<Node::FaultCommand>& Node::fault_commands() {
          FLYBALL_ASSIGN(const std::uint32_t field, parse_number(w[0]));
          return n.boards_[i].faults.break_field(field, NVML_SUCCESS, true);
        }},
-      {"lost", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_lost(on); })},
-      {"brake", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_brake(on); })},
+      {"lost", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_lost(on); })},
+      {"brake", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_brake(on); })},
       {"lie", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].lies = on; })},
       {"mig", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].mig = on; })},
-      {"persistence", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].persistence = on; })},
+      {"persistence", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].persistence = on; })},
       {"foreign-limit", "POWER", 1,
        [](Node& n, std::size_t i, W w) -> Result<> {
          FLYBALL_ASSIGN(const Watts limit, parse_watts(w[0]));
@@ -193,7 +190,8 @@ Result<std::string> Node::fault(const Words& words) {
       FLYBALL_TRY(command.apply(*this, board, arguments));
       if (command.whole_node) break;
     }
-    return nlohmann::ordered_json{{"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
+    return nlohmann::ordered_json{
+        {"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
         .dump();
   }
   return fail(ErrorCode::input, fmt::format("there is no fault '{}'", rest.empty() ? "" : rest.front().substr(0, 40)),

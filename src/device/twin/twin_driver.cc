@@ -120,7 +120,8 @@ void TwinDriver::fill_power(const Board& board, GpuReading& r) {
     if (sensor.refreshes() == 0) return Sample<Watts>::absent(Status::missing);
     return Milliwatts::from(shown).watts();
   };
-  r.power_average = gpu.sensor_average > Seconds(0) ? power(sensor.average()) : Sample<Watts>::absent(Status::not_supported);
+  r.power_average =
+      gpu.sensor_average > Seconds(0) ? power(sensor.average()) : Sample<Watts>::absent(Status::not_supported);
   r.power_instant = gpu.has_instant_power ? power(sensor.instant()) : Sample<Watts>::absent(Status::not_supported);
   const bool counts = gpu.has_energy_counter && !board.faults.energy_unsupported;
   r.energy = counts ? Sample<Joules>(sensor.counter()) : Sample<Joules>::absent(Status::not_supported);
