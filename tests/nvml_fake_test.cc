@@ -1,4 +1,4 @@
-// ctest: needs flyball-fakegpu
+// ctest: needs flyball flyball-fakegpu
 // The NVML driver against the fake library: real dlopen, real processes, real re-initialisation; and what doctor says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -308,6 +308,15 @@ TEST_F(NvmlFakeTest, AHungCallLeavesTheOthersWorkingThroughWorkers) {
   EXPECT_EQ(workers.read(b)->state, DeviceState::ok);
   const auto codes = cli::doctor_gpus({workers, clock, system_filesystem(), false});
   EXPECT_TRUE(std::any_of(codes.begin(), codes.end(), [](const Finding& f) { return f.code == "gpu.hung"; }));
+}
+
+TEST_F(NvmlFakeTest, TheProgramSaysWhatIsWrong) {
+  const std::string doctor = build_folder() + "/flyball doctor --source nvml --json --nvml-library " + options.library;
+  EXPECT_THAT(output_of(doctor + " || true"), AllOf(HasSubstr("gpu.driver"), Not(HasSubstr("gpu.power_brake"))));
+  node.fault("brake on");
+  node.fault("lost off");
+  node.ask("step 1s");
+  EXPECT_THAT(output_of(doctor + " || true"), AllOf(HasSubstr("gpu.power_brake"), HasSubstr(a.text())));
 }
 
 }  // namespace
