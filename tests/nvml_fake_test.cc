@@ -1,4 +1,4 @@
-// ctest: needs flyball-fakegpu
+// ctest: needs flyball flyball-fakegpu
 // The NVML driver against the fake library: real dlopen, real processes, real re-initialisation; and what doctor says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,12 +74,14 @@ class FakeNode {
   /// A number that the owner states of a board: the truth to compare readings with.
   double truth(const DeviceId& device, const std::string& key) {
     const std::string status = ask("status --json");
-    const std::size_t end = status.find("\"uuid\":\"" + device.text() + "\"");
-    const std::size_t begin = status.rfind("{\"", end);
-    const std::size_t at = status.find("\"" + key + "\":", begin);
-    if (end == std::string::npos || at > end) return std::nan("");
+    const std::size_t name = status.find("\"uuid\":\"" + device.text() + "\"");
+    if (name == std::string::npos) return std::nan("");
+    const std::size_t begin = status.rfind('{', name);
+    const std::string board = status.substr(begin, status.find('}', name) - begin);
+    const std::size_t at = board.find("\"" + key + "\":");
+    if (at == std::string::npos) return std::nan("");
     const std::size_t value = at + key.size() + 3;
-    return parse_double(status.substr(value, status.find_first_of(",}", value) - value)).value_or(std::nan(""));
+    return parse_double(board.substr(value, board.find(',', value) - value)).value_or(std::nan(""));
   }
 
  private:
@@ -160,7 +162,8 @@ TEST_F(NvmlFakeTest, OneFieldFailsOrLiesAndTheOtherStands) {
   EXPECT_THAT(doctor(), Contains("gpu.read_failed"));
   node.fault("clear");
   node.fault("poison 186");
-  EXPECT_FALSE(read(a).power_instant.ok());
+  const double truth = node.truth(a, "sensor_instant_w");
+  EXPECT_NEAR(read(a).power_instant.value_or(Watts(0)).value(), truth, 0.001) << "taken from the member it names";
   EXPECT_TRUE(read(a).power_average.ok());
 }
 
@@ -248,6 +251,7 @@ TEST_F(NvmlFakeTest, AReloadedDriverIsFoundAgainInANewEpoch) {
   const auto before = driver->epoch();
   ASSERT_TRUE(before) << before.error().message();
   ASSERT_TRUE(driver->set_power_limit(a, Milliwatts(300'000)));
+  node.fault("persistence off");
   node.fault("reload");
   EXPECT_EQ(read(a).state, DeviceState::ok);
   EXPECT_EQ(read(a).limit_enforced.value_or(Milliwatts(0)), Milliwatts(700'000)) << "a reload forgets the limit";
@@ -304,6 +308,15 @@ TEST_F(NvmlFakeTest, AHungCallLeavesTheOthersWorkingThroughWorkers) {
   EXPECT_EQ(workers.read(b)->state, DeviceState::ok);
   const auto codes = cli::doctor_gpus({workers, clock, system_filesystem(), false});
   EXPECT_TRUE(std::any_of(codes.begin(), codes.end(), [](const Finding& f) { return f.code == "gpu.hung"; }));
+}
+
+TEST_F(NvmlFakeTest, TheProgramSaysWhatIsWrong) {
+  const std::string doctor = build_folder() + "/flyball doctor --source nvml --json --nvml-library " + options.library;
+  EXPECT_THAT(output_of(doctor + " || true"), AllOf(HasSubstr("gpu.driver"), Not(HasSubstr("gpu.power_brake"))));
+  node.fault("brake on");
+  node.fault("lost off");
+  node.ask("step 1s");
+  EXPECT_THAT(output_of(doctor + " || true"), AllOf(HasSubstr("gpu.power_brake"), HasSubstr(a.text())));
 }
 
 }  // namespace
