@@ -158,7 +158,7 @@ TEST_F(ProcessTest, ASecondOwnerIsRefused) {
   Process first = owner();
   ASSERT_EQ(first.read(false), page_);
   EXPECT_EQ(owner().wait(), 1);
-  EXPECT_THAT(ask({"jobs"}), HasSubstr("training")) << "and does no harm to the first";
+  EXPECT_THAT(ask({"jobs"}), HasSubstr("fakegpu_jobs")) << "and does no harm to the first";
 }
 
 TEST_F(ProcessTest, AStoppedOwnerTimesSettersOut) {
