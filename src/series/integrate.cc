@@ -44,8 +44,8 @@ Integral integrate_power(const Samples& s, std::optional<Interval> clip, const G
   const double to = clip ? s.seconds_of(clip->stop) : s.t_s.back();
   const double longest = rule.longest(s.period).value();
   const auto begin = std::upper_bound(s.t_s.begin(), s.t_s.end(), from) - s.t_s.begin();
-  for (auto i = static_cast<std::size_t>(std::max<std::ptrdiff_t>(begin - 1, 0));
-       i + 1 < s.size() && s.t_s[i] < to; ++i) {
+  for (auto i = static_cast<std::size_t>(std::max<std::ptrdiff_t>(begin - 1, 0)); i + 1 < s.size() && s.t_s[i] < to;
+       ++i) {
     const bool hole = s.t_s[i + 1] - s.t_s[i] > longest;
     add_piece(sum, s.t_s[i], s.value[i], s.t_s[i + 1], s.value[i + 1], from, to, hole, rule.bridge);
   }
@@ -78,8 +78,8 @@ void PowerIntegrator::add(const Point& point) {
   if (pending_ && point.at < pending_->at) {
     // Which of the two stamps is wrong? The one farther from where the next was expected.
     ++state_.sum.skipped.disordered;
-    const bool keep_new = !last || point.at - last->at <= rule_.longest(period_) ||
-                          pending_->at - last->at > rule_.longest(period_);
+    const bool keep_new =
+        !last || point.at - last->at <= rule_.longest(period_) || pending_->at - last->at > rule_.longest(period_);
     if (keep_new) pending_ = point;
     return;
   }
@@ -140,8 +140,7 @@ Cumulative::Area Cumulative::upto(double t_s, std::size_t& hint) const {
     // Near steps are walked, far ones searched.
     std::size_t steps = 0;
     while (t[hint + 1] <= t_s && ++steps < 16) ++hint;
-    if (t[hint + 1] <= t_s)
-      hint = static_cast<std::size_t>(std::upper_bound(t.begin(), t.end(), t_s) - t.begin()) - 1;
+    if (t[hint + 1] <= t_s) hint = static_cast<std::size_t>(std::upper_bound(t.begin(), t.end(), t_s) - t.begin()) - 1;
   }
   Area a = area_[hint];
   const double dt = t[hint + 1] - t[hint];

@@ -15,12 +15,12 @@
 namespace flyball::series {
 
 struct Integral {
-  Joules energy;        ///< over `covered` + `bridged` + `edges`
-  Seconds asked;        ///< length of the clip, or from the first to the last good point
-  Seconds covered;      ///< between neighbouring good points
-  Seconds bridged;      ///< of holes, only if the rule says bridge
-  Seconds edges;        ///< between a clip and a first or last point nearer than one period: that point's value
-  Seconds period;       ///< median distance of good points
+  Joules energy;    ///< over `covered` + `bridged` + `edges`
+  Seconds asked;    ///< length of the clip, or from the first to the last good point
+  Seconds covered;  ///< between neighbouring good points
+  Seconds bridged;  ///< of holes, only if the rule says bridge
+  Seconds edges;    ///< between a clip and a first or last point nearer than one period: that point's value
+  Seconds period;   ///< median distance of good points
   std::uint64_t used = 0;
   std::uint64_t holes = 0;
   Seconds longest_hole;

@@ -52,15 +52,11 @@ TEST(Integrate, ClipsWiderThanTheRecordingHoldTheEdgeForOnePeriodAtMost) {
 }
 
 TEST(Integrate, BadPointsReachNoTotalAndAreCounted) {
-  const std::vector<Point> points{{at(0), 100},
-                                  {at(1), 4e9, Status::garbage},
-                                  {at(1), 100},
-                                  {at(1), 900},     // stamp seen before
-                                  {at(50), 100},    // far in the future
-                                  {at(2), 100},
-                                  {at(1.5), 700},   // late
-                                  {at(3), NAN},
-                                  {at(3), 100}};
+  const std::vector<Point> points{{at(0), 100},  {at(1), 4e9, Status::garbage},
+                                  {at(1), 100},  {at(1), 900},    // stamp seen before
+                                  {at(50), 100},                  // far in the future
+                                  {at(2), 100},  {at(1.5), 700},  // late
+                                  {at(3), NAN},  {at(3), 100}};
   const Integral sum = integrate_power(points);
   EXPECT_DOUBLE_EQ(sum.energy.value(), 300);
   EXPECT_EQ(sum.skipped.not_ok, 2u);
@@ -113,7 +109,8 @@ TEST(Integrate, CumulativeAgreesWithClippedIntegrals) {
   Random random(7);
   std::vector<Point> points;
   double t = 0;
-  for (int i = 0; i < 200; ++i) points.push_back({at(t += random.uniform(0.5, 1.5) + (i % 50 == 49 ? 30 : 0)), random.uniform(0, 100)});
+  for (int i = 0; i < 200; ++i)
+    points.push_back({at(t += random.uniform(0.5, 1.5) + (i % 50 == 49 ? 30 : 0)), random.uniform(0, 100)});
   const Samples samples = usable_samples(points);
   const Cumulative cumulative(samples);
   std::size_t hint = 0;

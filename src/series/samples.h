@@ -23,15 +23,15 @@ struct Interval {
 
 /// What was set aside, and why.
 struct Skipped {
-  std::uint64_t not_ok = 0;     ///< status was not `ok`, or the value was not finite
-  std::uint64_t duplicate = 0;  ///< same stamp as a point that was kept
+  std::uint64_t not_ok = 0;      ///< status was not `ok`, or the value was not finite
+  std::uint64_t duplicate = 0;   ///< same stamp as a point that was kept
   std::uint64_t disordered = 0;  ///< the fewest points whose removal puts the stamps in order
   std::uint64_t total() const { return not_ok + duplicate + disordered; }
 };
 
 struct Samples {
-  WallTime origin;           ///< instant of t_s = 0: the first kept point
-  std::vector<double> t_s;   ///< strictly rising
+  WallTime origin;          ///< instant of t_s = 0: the first kept point
+  std::vector<double> t_s;  ///< strictly rising
   std::vector<double> value;
   Skipped skipped;
   Seconds period;  ///< median distance of neighbours; 0 for fewer than two points
