@@ -25,11 +25,11 @@ struct Tally {
   std::uint64_t judged = 0;
   std::uint64_t violations = 0;
   std::uint64_t uncovered = 0;
-  Seconds judged_time;     ///< tumbling: judged windows × width; sliding: time of the samples that end a judged window
+  Seconds judged_time;  ///< tumbling: judged windows × width; sliding: time of the samples that end a judged window
   Seconds violation_time;
-  Joules over;             ///< watt-seconds: excess of the mean over the budget × that time
-  Watts worst_mean;        ///< greatest mean of any judged window, over the budget or not
-  WallTime worst_stop;     ///< end of that window
+  Joules over;          ///< watt-seconds: excess of the mean over the budget × that time
+  Watts worst_mean;     ///< greatest mean of any judged window, over the budget or not
+  WallTime worst_stop;  ///< end of that window
 
   /// 0 when nothing could be judged: look at `judged`.
   double violation_fraction() const { return judged_time > Seconds(0) ? violation_time / judged_time : 0; }
@@ -45,14 +45,15 @@ struct Exceedance {
 
 struct WindowOptions {
   double min_coverage = 0.8;
-  GapRule gap;                      ///< `bridge` is ignored
-  std::optional<Interval> clip;     ///< default: from one period before the first good sample to the last
+  GapRule gap;                   ///< `bridge` is ignored
+  std::optional<Interval> clip;  ///< default: from one period before the first good sample to the last
 };
 
 /// Half a second to five minutes, as the reports use them.
 std::vector<Seconds> default_windows();
 
-/// One result for each window and budget, budgets fastest. At most 64 windows; those that are not positive are left out.
+/// One result for each window and budget, budgets fastest. Windows that are not positive, and those after the
+/// 64th, are left out.
 std::vector<Exceedance> exceedance(const Samples& power, std::span<const Seconds> windows,
                                    std::span<const Watts> budgets, const WindowOptions& options = {});
 std::vector<Exceedance> exceedance(std::span<const Point> power, std::span<const Seconds> windows,
