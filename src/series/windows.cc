@@ -6,28 +6,30 @@
 namespace flyball::series {
 namespace {
 
-// Power as steps: E and C (energy, measured time) at the rising instants t. Between two of them power is constant, or
-// nothing was measured.
-struct Steps {
-  std::vector<double> t, energy, covered;
-  std::vector<std::size_t> sample_end;  // place of the end of each sample in t
+// Power as steps: between the instant of a knot and the next, power is constant, or nothing was measured.
+struct Knot {
+  double t = 0;
+  double energy = 0;        // up to t
+  double covered = 0;       // measured time up to t
+  double power = 0;         // from t on
+  double measured = 0;      // from t on: 1 or 0
+  bool ends_sample = false;
 };
 
+using Steps = std::vector<Knot>;
+
 void push(Steps& steps, double t, double power, bool measured) {
-  const double dt = t - steps.t.back();
-  steps.t.push_back(t);
-  steps.energy.push_back(steps.energy.back() + (measured ? power * dt : 0));
-  steps.covered.push_back(steps.covered.back() + (measured ? dt : 0));
+  Knot& last = steps.back();
+  last.power = measured ? power : 0;
+  last.measured = measured ? 1 : 0;
+  const double dt = t - last.t;
+  steps.push_back({t, last.energy + last.power * dt, last.covered + last.measured * dt, 0, 0, measured});
 }
 
 Steps make_steps(const Samples& s, double from, double to, const GapRule& gap) {
   Steps steps;
-  const std::size_t most = 2 * s.size() + 2;
-  for (auto* v : {&steps.t, &steps.energy, &steps.covered}) v->reserve(most);
-  steps.sample_end.reserve(s.size());
-  steps.t.push_back(from);
-  steps.energy.push_back(0);
-  steps.covered.push_back(0);
+  steps.reserve(2 * s.size() + 2);
+  steps.push_back({.t = from});
   const double period = s.period.value();
   const double longest = gap.longest(s.period).value();
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -36,32 +38,29 @@ Steps make_steps(const Samples& s, double from, double to, const GapRule& gap) {
     begin = std::max(begin, from);
     const double end = std::min(s.t_s[i], to);
     if (!(end > begin)) continue;
-    if (begin > steps.t.back()) push(steps, begin, 0, false);
+    if (begin > steps.back().t) push(steps, begin, 0, false);
     push(steps, end, s.value[i], true);
-    steps.sample_end.push_back(steps.t.size() - 1);
   }
-  if (to > steps.t.back()) push(steps, to, 0, false);
+  if (to > steps.back().t) push(steps, to, 0, false);
   return steps;
 }
 
 // Walks along the steps; instants must not fall.
 class Walker {
  public:
-  explicit Walker(const Steps& steps) : s_(steps) {}
-  struct At {
+  explicit Walker(const Steps& steps) : at_(steps.data()), last_(steps.data() + steps.size() - 1) {}
+  struct Area {
     double energy, covered;
   };
-  At at(double t) {
-    while (i_ + 1 < s_.t.size() && s_.t[i_ + 1] <= t) ++i_;
-    if (i_ + 1 == s_.t.size() || t <= s_.t[i_]) return {s_.energy[i_], s_.covered[i_]};
-    const double f = (t - s_.t[i_]) / (s_.t[i_ + 1] - s_.t[i_]);
-    return {s_.energy[i_] + f * (s_.energy[i_ + 1] - s_.energy[i_]),
-            s_.covered[i_] + f * (s_.covered[i_ + 1] - s_.covered[i_])};
+  Area upto(double t) {
+    while (at_ < last_ && at_[1].t <= t) ++at_;
+    const double dt = std::max(0.0, t - at_->t);
+    return {at_->energy + at_->power * dt, at_->covered + at_->measured * dt};
   }
 
  private:
-  const Steps& s_;
-  std::size_t i_ = 0;
+  const Knot* at_;
+  const Knot* last_;
 };
 
 struct Judge {
@@ -71,7 +70,9 @@ struct Judge {
   std::vector<Tally> by_budget;
 
   Judge(double w, double coverage, std::span<const Watts> b)
-      : width(w), need(coverage * w * (1 - 1e-9)), budgets(b), by_budget(b.size()) {}
+      : width(w), need(coverage * w * (1 - 1e-9)), budgets(b), by_budget(b.size()) {
+    for (Watts budget : budgets) lowest_limit_ = std::min(lowest_limit_, limit_of(budget));
+  }
 
   void window(double stop, double energy, double covered, double weight) {
     if (covered < need || !(covered > 0)) {
@@ -81,10 +82,10 @@ struct Judge {
     const double mean = energy / covered;
     if (common.judged++ == 0 || mean > common.worst_mean.value()) worst_ = stop, common.worst_mean = Watts(mean);
     common.judged_time += Seconds(weight);
+    if (!(mean > lowest_limit_)) return;
     for (std::size_t b = 0; b < budgets.size(); ++b) {
+      if (!(mean > limit_of(budgets[b]))) continue;
       const double excess = mean - budgets[b].value();
-      // Sums of some 10^13 J are good to 10^-9 of a mean; a mean that equals the budget keeps it.
-      if (!(excess > 1e-9 * std::max(1.0, std::fabs(budgets[b].value())))) continue;
       ++by_budget[b].violations;
       by_budget[b].violation_time += Seconds(weight);
       by_budget[b].over += Joules(excess * weight);
@@ -101,17 +102,21 @@ struct Judge {
   }
 
  private:
+  // Sums of some 10^13 J are good to 10^-9 of a mean; a mean that equals the budget keeps it.
+  static double limit_of(Watts budget) { return budget.value() + 1e-9 * std::max(1.0, std::fabs(budget.value())); }
+
   double worst_ = 0;
+  double lowest_limit_ = INFINITY;
 };
 
 void tumble(const Steps& steps, double from, double to, Judge& judge) {
   Walker walker(steps);
-  auto start = walker.at(from);
+  auto start = walker.upto(from);
   // A rounding error of the last window's end must not lose it.
   const auto count = static_cast<std::uint64_t>((to - from) / judge.width * (1 + 1e-12) + 1e-9);
   for (std::uint64_t k = 1; k <= count; ++k) {
     const double stop = from + static_cast<double>(k) * judge.width;
-    const auto end = walker.at(stop);
+    const auto end = walker.upto(stop);
     judge.window(stop, end.energy - start.energy, end.covered - start.covered, judge.width);
     start = end;
   }
@@ -119,12 +124,13 @@ void tumble(const Steps& steps, double from, double to, Judge& judge) {
 
 void slide(const Steps& steps, double from, Judge& judge) {
   Walker walker(steps);
-  for (std::size_t i : steps.sample_end) {
-    const double stop = steps.t[i];
-    const double start = stop - judge.width;
-    if (start < from - 1e-9 * (1 + judge.width)) continue;
-    const auto begin = walker.at(start);
-    judge.window(stop, steps.energy[i] - begin.energy, steps.covered[i] - begin.covered, stop - steps.t[i - 1]);
+  const double earliest = from - 1e-9 * (1 + judge.width);
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const Knot& stop = steps[i];
+    const double start = stop.t - judge.width;
+    if (!stop.ends_sample || start < earliest) continue;
+    const auto begin = walker.upto(start);
+    judge.window(stop.t, stop.energy - begin.energy, stop.covered - begin.covered, stop.t - steps[i - 1].t);
   }
 }
 
