@@ -11,25 +11,38 @@ namespace flyball::series {
 
 std::string_view to_string(CounterEvent event) {
   switch (event) {
-    case CounterEvent::first: return "first";
-    case CounterEvent::advance: return "advance";
-    case CounterEvent::repeat: return "repeat";
-    case CounterEvent::wrapped: return "wrapped";
-    case CounterEvent::wrap_ambiguous: return "wrap_ambiguous";
-    case CounterEvent::fall_pending: return "fall_pending";
-    case CounterEvent::dip_ignored: return "dip_ignored";
-    case CounterEvent::reset: return "reset";
-    case CounterEvent::implausible: return "implausible";
-    case CounterEvent::unusable: return "unusable";
+    case CounterEvent::first:
+      return "first";
+    case CounterEvent::advance:
+      return "advance";
+    case CounterEvent::repeat:
+      return "repeat";
+    case CounterEvent::wrapped:
+      return "wrapped";
+    case CounterEvent::wrap_ambiguous:
+      return "wrap_ambiguous";
+    case CounterEvent::fall_pending:
+      return "fall_pending";
+    case CounterEvent::dip_ignored:
+      return "dip_ignored";
+    case CounterEvent::reset:
+      return "reset";
+    case CounterEvent::implausible:
+      return "implausible";
+    case CounterEvent::unusable:
+      return "unusable";
   }
   return "unknown";
 }
 
 std::string_view to_string(Believed believed) {
   switch (believed) {
-    case Believed::counter: return "counter";
-    case Believed::integral: return "integral";
-    case Believed::neither: return "neither";
+    case Believed::counter:
+      return "counter";
+    case Believed::integral:
+      return "integral";
+    case Believed::neither:
+      return "neither";
   }
   return "unknown";
 }
@@ -62,7 +75,8 @@ CounterStep CounterReader::rebase(CounterEvent event, Mark from, Mark to) {
 CounterStep CounterReader::read(MonoTime taken, Joules value, Status status) {
   const auto& newest = doubt_ ? doubt_ : last_;
   const bool beyond = options_.modulus > Joules(0) && value > options_.modulus;
-  if (beyond || status != Status::ok || !value.finite() || value < Joules(0) || (newest && taken <= newest->at)) return {};
+  if (beyond || status != Status::ok || !value.finite() || value < Joules(0) || (newest && taken <= newest->at))
+    return {};
   const Mark mark{taken, value};
   if (!last_) {
     last_ = mark;
@@ -113,16 +127,34 @@ namespace {
 
 void count(CounterIntegral& sum, CounterEvent event) {
   switch (event) {
-    case CounterEvent::first: break;
-    case CounterEvent::advance: ++sum.advances; break;
-    case CounterEvent::repeat: ++sum.repeats; break;
-    case CounterEvent::wrapped: ++sum.wraps; break;
-    case CounterEvent::wrap_ambiguous: ++sum.ambiguous; break;
-    case CounterEvent::fall_pending: break;  // what it was is counted with the next read
-    case CounterEvent::dip_ignored: ++sum.dips; break;
-    case CounterEvent::reset: ++sum.resets; break;
-    case CounterEvent::implausible: ++sum.implausible; break;
-    case CounterEvent::unusable: ++sum.unusable; break;
+    case CounterEvent::first:
+      break;
+    case CounterEvent::advance:
+      ++sum.advances;
+      break;
+    case CounterEvent::repeat:
+      ++sum.repeats;
+      break;
+    case CounterEvent::wrapped:
+      ++sum.wraps;
+      break;
+    case CounterEvent::wrap_ambiguous:
+      ++sum.ambiguous;
+      break;
+    case CounterEvent::fall_pending:
+      break;  // what it was is counted with the next read
+    case CounterEvent::dip_ignored:
+      ++sum.dips;
+      break;
+    case CounterEvent::reset:
+      ++sum.resets;
+      break;
+    case CounterEvent::implausible:
+      ++sum.implausible;
+      break;
+    case CounterEvent::unusable:
+      ++sum.unusable;
+      break;
   }
 }
 
@@ -172,9 +204,10 @@ void judge(Divergence& d, const CounterIntegral& c, const Integral& p, double th
   if (d.ratio > 0 && unit_mistake(d.ratio)) {
     d.diverges = true;
     d.counts = Believed::neither;
-    d.reason = fmt::format("counter and power differ by a factor of {:.0f}: one of them is in another unit (mJ or µJ for "
-                           "J, mW for W); set its scale",
-                           d.ratio > 1 ? d.ratio : 1 / d.ratio);
+    d.reason = fmt::format(
+        "counter and power differ by a factor of {:.0f}: one of them is in another unit (mJ or µJ for "
+        "J, mW for W); set its scale",
+        d.ratio > 1 ? d.ratio : 1 / d.ratio);
     return;
   }
   d.diverges = std::fabs(d.ratio - 1) > threshold;
@@ -189,9 +222,10 @@ void judge(Divergence& d, const CounterIntegral& c, const Integral& p, double th
     return;
   }
   d.counts = Believed::counter;
-  d.reason = fmt::format("counter and integrated power differ by {}: sampled power misses what happens between two looks "
-                         "of the sensor, the counter counts",
-                         format_percent(std::fabs(d.ratio - 1)));
+  d.reason = fmt::format(
+      "counter and integrated power differ by {}: sampled power misses what happens between two looks "
+      "of the sensor, the counter counts",
+      format_percent(std::fabs(d.ratio - 1)));
 }
 
 }  // namespace
@@ -202,8 +236,8 @@ Divergence compare_counter(std::span<const Point> counter, std::span<const Point
   const Samples samples = usable_samples(power);
   const Samples reads = usable_samples(counter);
   if (!clip && samples.size() > 1 && reads.size() > 1)
-    clip = Interval{std::max(samples.origin, reads.origin), std::min(samples.instant_of(samples.t_s.back()),
-                                                                     reads.instant_of(reads.t_s.back()))};
+    clip = Interval{std::max(samples.origin, reads.origin),
+                    std::min(samples.instant_of(samples.t_s.back()), reads.instant_of(reads.t_s.back()))};
   const CounterIntegral c = integrate_counter(counter, options, clip);
   const Integral p = integrate_power(samples, clip);
   d.counter = c.energy;

@@ -100,8 +100,8 @@ struct Divergence {
   std::string reason;
 };
 
-/// A counter measures without pause, a power reading looks now and then: where they differ the counter counts, unless it
-/// is stuck, in another unit, or misses time. Both are compared over the clip (default: the time both series share).
+/// A counter measures without pause, a power reading looks now and then: where they differ the counter counts, unless
+/// it is stuck, in another unit, or misses time. Both are compared over the clip (default: the time both series share).
 /// `threshold` as a fraction: 5 % is what sampled power of data-centre boards is known to miss at worst on average.
 Divergence compare_counter(std::span<const Point> counter, std::span<const Point> power,
                            const CounterOptions& options = {}, double threshold = 0.05,

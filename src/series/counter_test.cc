@@ -120,7 +120,8 @@ TEST(Counter, RandomTroubleNeverInventsEnergy) {
       const double dt = random.uniform(0.1, 3) + (!clean && random.chance(0.02) ? 40 : 0);
       t += dt;
       energy += dt * random.uniform(50, 700);
-      if (!clean && modulus == 0 && random.chance(0.01)) base = -energy;  // reset; in a long gap it could pass for a wrap
+      if (!clean && modulus == 0 && random.chance(0.01))
+        base = -energy;  // reset; in a long gap it could pass for a wrap
       double value = base + energy;
       if (modulus > 0) value = std::fmod(value, modulus);
       Status status = Status::ok;
