@@ -9,61 +9,12 @@
 
 #include "base/stats.h"
 #include "base/text.h"
+#include "series/reader_intake.h"
 
 namespace flyball::series {
 
-Watts plausible_power(Scope scope) {
-  switch (scope) {
-    case Scope::chip:
-    case Scope::board:
-      return Watts(2'500);
-    case Scope::module:
-      return Watts(6'000);
-    case Scope::node_dc:
-    case Scope::node_ac:
-      return Watts(30'000);
-    case Scope::rack:
-      return Watts(300'000);
-    case Scope::pdu:
-      return Watts(2e6);
-    case Scope::ups:
-      return Watts(2e7);
-    case Scope::feed:
-      return Watts(2e8);
-    case Scope::facility:
-    case Scope::unknown:
-      return Watts(2e9);
-  }
-  return Watts(2e9);
-}
-
-Range plausible_range(Signal signal, Scope scope) {
-  constexpr double kMost = std::numeric_limits<double>::max();
-  switch (signal) {
-    case Signal::power_average:
-    case Signal::power_instant:
-    case Signal::limit_requested:
-    case Signal::limit_enforced:
-      return {-1, plausible_power(scope).value()};  // a meter's offset may show −1 W
-    case Signal::energy:
-    case Signal::tokens:
-      return {0, kMost};
-    case Signal::utilisation:
-      return {0, 1};
-    case Signal::temperature:
-    case Signal::memory_temperature:
-      return {-40, 150};
-    case Signal::sm_clock:
-    case Signal::memory_clock:
-      return {0, 2e10};
-    case Signal::fan:
-      return {0, 1.5};  // some boards report above their nominal maximum
-    case Signal::throttle:
-    case Signal::other:
-      return {-kMost, kMost};
-  }
-  return {-kMost, kMost};
-}
+// The bounds themselves are the readers': one table for what is read and for what comes from elsewhere.
+Watts plausible_power(Scope scope) { return Watts(plausible_range(Signal::power_average, scope).high); }
 
 bool believable(double value, const Range& range) {
   return std::isfinite(value) && value >= range.low && value <= range.high;
@@ -143,7 +94,8 @@ std::string hint_of_unit(std::span<const Point> points, const Range& range) {
 
 CleanReport clean(std::vector<Point>& points, const SeriesKey& key, const CleanOptions& options) {
   CleanReport report;
-  const Range range = options.range.value_or(plausible_range(key.signal, key.scope));
+  const PlausibleRange general = plausible_range(key.signal, key.scope);
+  const Range range = options.range.value_or(Range{general.low, general.high});
   report.unit_hint = hint_of_unit(points, range);
   const bool power = is_power(key.signal);
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -20,10 +20,7 @@ struct Range {
   double high = 0;
 };
 
-/// What the largest equipment on the market of that scope can show, with room for the next generation (a board draws up
-/// to 1.4 kW today: 2.5 kW; an 8-GPU node 14 kW: 30 kW; a rack 140 kW: 300 kW). Counters have no upper end.
-Range plausible_range(Signal signal, Scope scope);
-/// The upper end for power, for CounterOptions::most.
+/// The most that anything of this scope can draw, for CounterOptions::most.
 Watts plausible_power(Scope scope);
 
 struct CleanOptions {
