@@ -99,6 +99,7 @@ report::Table phase_table(const AnalyzedRun& run, const series::PhaseReport& fou
   struct Sum {
     std::size_t count = 0;
     Seconds time;
+    Seconds measured;
     Joules energy;
     double least_confidence = 1;
   };
@@ -107,7 +108,9 @@ report::Table phase_table(const AnalyzedRun& run, const series::PhaseReport& fou
     Sum& sum = sums[span.label];
     ++sum.count;
     sum.time += span.stop - span.start;
-    sum.energy += series::integrate_power(samples, series::Interval{span.start, span.stop}, gap).energy;
+    const series::Integral part = series::integrate_power(samples, series::Interval{span.start, span.stop}, gap);
+    sum.energy += part.energy;
+    sum.measured += part.covered + part.edges;
     sum.least_confidence = std::min(sum.least_confidence, span.confidence_fraction);
   }
   using report::Align;
@@ -121,7 +124,7 @@ report::Table phase_table(const AnalyzedRun& run, const series::PhaseReport& fou
                       .rows = {}};
   for (const auto& [label, sum] : sums)
     table.rows.push_back({std::string(to_string(label)), std::to_string(sum.count), format(sum.time),
-                          sum.time > Seconds(0) ? format(sum.energy / sum.time) : "–", format(sum.energy),
+                          sum.measured > Seconds(0) ? format(sum.energy / sum.measured) : "–", format(sum.energy),
                           format_percent(sum.least_confidence, 0)});
   return table;
 }

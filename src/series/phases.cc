@@ -289,19 +289,21 @@ void find_levels(const Samples& s, const std::vector<Stretch>& work, const Phase
 }
 
 void label_rest(const Samples& s, const std::vector<Stretch>& rest, const PhaseOptions& o, PhaseReport& report) {
+  const auto between = [&](const Stretch& r) {
+    const PhaseSpan span = span_of(s, r, Phase::checkpoint, 0.5);
+    return r.first > 1 && r.last < s.size() && span.stop - span.start <= o.longest_checkpoint;
+  };
   std::vector<double> lengths;
-  for (const Stretch& r : rest) lengths.push_back(static_cast<double>(r.size()));
-  const double length = lengths.empty() ? 0 : median(lengths);
+  for (const Stretch& r : rest)
+    if (between(r)) lengths.push_back(static_cast<double>(r.size()));
   for (const Stretch& r : rest) {
-    PhaseSpan span = span_of(s, r, Phase::idle, 0.8);
-    if (r.first <= 1) {
-      span.label = Phase::startup;
-    } else if (r.last < s.size() && span.stop - span.start <= o.longest_checkpoint) {
+    PhaseSpan span = span_of(s, r, r.first <= 1 ? Phase::startup : Phase::idle, 0.8);
+    if (between(r)) {
       // Power alone cannot tell a checkpoint from another stall; coming again at the same length speaks for it.
+      const double n = static_cast<double>(r.size());
+      const auto alike = std::count_if(lengths.begin(), lengths.end(),
+                                       [&](double x) { return std::fabs(x - n) <= std::max(2.0, 0.25 * n); });
       span.label = Phase::checkpoint;
-      const auto alike = std::count_if(lengths.begin(), lengths.end(), [&](double n) {
-        return std::fabs(n - static_cast<double>(r.size())) <= std::max(2.0, 0.25 * length);
-      });
       span.confidence_fraction = alike >= 3 ? 0.8 : 0.5;
     }
     report.spans.push_back(span);
