@@ -3,6 +3,7 @@
 namespace flyball::cli {
 
 // Each is defined in the file of its name. Sorted; one line a command.
+void add_analyze(Registry& registry);
 void add_config_check(Registry& registry);
 void add_doctor(Registry& registry);
 void add_fit(Registry& registry);
@@ -13,6 +14,7 @@ void add_run(Registry& registry);
 void add_scenarios(Registry& registry);
 
 void add_all_commands(Registry& registry) {
+  add_analyze(registry);
   add_config_check(registry);
   add_doctor(registry);
   add_fit(registry);
