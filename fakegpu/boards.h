@@ -9,11 +9,11 @@
 namespace flyball::fakegpu {
 
 struct BoardKind {
-  std::string_view preset;      ///< of the twin
-  std::uint32_t architecture;   ///< NVML_DEVICE_ARCH_*
+  std::string_view preset;     ///< of the twin
+  std::uint32_t architecture;  ///< NVML_DEVICE_ARCH_*
   std::uint32_t compute_major;
   std::uint32_t compute_minor;
-  std::uint32_t pci_device_id;     ///< device in the upper, vendor in the lower half
+  std::uint32_t pci_device_id;  ///< device in the upper, vendor in the lower half
   std::uint32_t pci_subsystem_id;
 };
 

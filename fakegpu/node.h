@@ -41,6 +41,9 @@ class Node {
     bool persistence = true;
   };
   struct FaultCommand;
+  static std::vector<FaultCommand> call_faults();
+  static std::vector<FaultCommand> board_faults();
+  static std::vector<FaultCommand> node_faults();
   static const std::vector<FaultCommand>& fault_commands();
 
   std::uint32_t execute(const fg_slot& slot);

@@ -49,18 +49,22 @@ Result<std::uint32_t> parse_number(const std::string& word) {
   return static_cast<std::uint32_t>(value);
 }
 
+/// A command whose one word is on or off.
+template <class Set>
+auto switched(Set set) {
+  return [set](Node& n, std::size_t i, const Words& w) -> Result<> {
+    FLYBALL_ASSIGN(const bool on, parse_switch(w[0]));
+    set(n, i, on);
+    return {};
+  };
+}
+
 }  // namespace
 
-const std::vector<Node::FaultCommand>& Node::fault_commands() {
+// What the library answers in place of the truth.
+std::vector<Node::FaultCommand> Node::call_faults() {
   using W = const Words&;
-  const auto switch_of = [](auto set) {
-    return [set](Node& n, std::size_t i, W w) -> Result<> {
-      FLYBALL_ASSIGN(const bool on, parse_switch(w[0]));
-      set(n, i, on);
-      return {};
-    };
-  };
-  static const std::vector<FaultCommand> commands = {
+  return {
       {"return", "CALL CODE", 2,
        [](Node& n, std::size_t i, W w) -> Result<> {
          FLYBALL_ASSIGN(const std::uint16_t code, parse_return_code(w[1]));
@@ -100,14 +104,18 @@ const std::vector<Node::FaultCommand>& Node::fault_commands() {
          FLYBALL_ASSIGN(const std::uint32_t field, parse_number(w[0]));
          return n.boards_[i].faults.break_field(field, NVML_SUCCESS, true);
        }},
-      {"lost", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_lost(on); })},
-      {"brake", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_brake(on); })},
-      {"lie", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].lies = on; })},
-      {"mig", "on|off", 1, switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].mig = on; })},
-      {"persistence", "on|off", 1,
-       switch_of([](Node& n, std::size_t i, bool on) { n.boards_[i].persistence = on; })},
+  };
+}
+
+// What happens to one board.
+std::vector<Node::FaultCommand> Node::board_faults() {
+  using W = const Words&;
+  return {
+      {"lost", "on|off", 1, switched([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_lost(on); })},
+      {"brake", "on|off", 1, switched([](Node& n, std::size_t i, bool on) { n.machine_.gpus()[i].set_brake(on); })},
+      {"lie", "on|off", 1, switched([](Node& n, std::size_t i, bool on) { n.boards_[i].lies = on; })},
+      {"mig", "on|off", 1, switched([](Node& n, std::size_t i, bool on) { n.boards_[i].mig = on; })},
+      {"persistence", "on|off", 1, switched([](Node& n, std::size_t i, bool on) { n.boards_[i].persistence = on; })},
       {"foreign-limit", "POWER", 1,
        [](Node& n, std::size_t i, W w) -> Result<> {
          FLYBALL_ASSIGN(const Watts limit, parse_watts(w[0]));
@@ -136,7 +144,14 @@ const std::vector<Node::FaultCommand>& Node::fault_commands() {
          n.page_.set_state(FG_READY);
          return {};
        }},
-      {"hung-job", "on|off", 1, switch_of([](Node& n, std::size_t, bool on) { n.machine_.job().set_hung(on); }), true},
+  };
+}
+
+// What happens to the job and to the driver.
+std::vector<Node::FaultCommand> Node::node_faults() {
+  using W = const Words&;
+  return {
+      {"hung-job", "on|off", 1, switched([](Node& n, std::size_t, bool on) { n.machine_.job().set_hung(on); }), true},
       {"reload", "", 0,
        [](Node& n, std::size_t, W) -> Result<> {
          n.reload_driver();
@@ -152,8 +167,16 @@ const std::vector<Node::FaultCommand>& Node::fault_commands() {
        },
        true},
       {"not-ready", "on|off", 1,
-       switch_of([](Node& n, std::size_t, bool on) { n.page_.set_state(on ? FG_STARTING : FG_READY); }), true},
+       switched([](Node& n, std::size_t, bool on) { n.page_.set_state(on ? FG_STARTING : FG_READY); }), true},
   };
+}
+
+const std::vector<Node::FaultCommand>& Node::fault_commands() {
+  static const std::vector<FaultCommand> commands = [] {
+    std::vector<FaultCommand> all = call_faults();
+    for (const auto& more : {board_faults(), node_faults()}) all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return commands;
 }
 
@@ -193,7 +216,8 @@ Result<std::string> Node::fault(const Words& words) {
       FLYBALL_TRY(command.apply(*this, board, arguments));
       if (command.whole_node) break;
     }
-    return nlohmann::ordered_json{{"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
+    return nlohmann::ordered_json{
+        {"schema", "flyball.fakegpu_fault/1"}, {"fault", command.name}, {"gpus", boards.size()}}
         .dump();
   }
   return fail(ErrorCode::input, fmt::format("there is no fault '{}'", rest.empty() ? "" : rest.front().substr(0, 40)),

@@ -34,19 +34,19 @@ enum fg_call {
   FG_CALL_THROTTLE = 13,
   FG_CALL_FAN = 14,
   FG_CALL_MEMORY = 15,
-  FG_CALL_STATE = 16,       /* performance state, compute and ECC mode, processes */
-  FG_CALL_IDENTITY = 17,    /* name, UUID, PCI, serial, minor */
+  FG_CALL_STATE = 16,    /* performance state, compute and ECC mode, processes */
+  FG_CALL_IDENTITY = 17, /* name, UUID, PCI, serial, minor */
   FG_CALL_PERSISTENCE = 18,
   FG_CALL_SET_PERSISTENCE = 19,
   FG_CALL_MIG = 20,
-  FG_CALL_HANDLE = 21,      /* looking the board up */
+  FG_CALL_HANDLE = 21, /* looking the board up */
   FG_CALLS = 32
 };
 
 enum fg_fault_mode {
   FG_FAULT_NONE = 0,
-  FG_FAULT_HANG = 1,     /* the call does not come back while this stands */
-  FG_FAULT_VALUE = 2,    /* success with fault_value in place of the value */
+  FG_FAULT_HANG = 1,  /* the call does not come back while this stands */
+  FG_FAULT_VALUE = 2, /* success with fault_value in place of the value */
 };
 
 enum fg_gpu_flag {
@@ -83,8 +83,8 @@ struct fg_header {
 };
 
 struct fg_field_fault {
-  uint32_t field; /* NVML field id; 0 = unused */
-  uint16_t code;  /* the entry's own return code; 0 = success */
+  uint32_t field;  /* NVML field id; 0 = unused */
+  uint16_t code;   /* the entry's own return code; 0 = success */
   uint16_t poison; /* 1 = the value is in another member of the union than its type says */
 };
 
@@ -104,12 +104,12 @@ struct fg_gpu {
   uint64_t energy_mj;
   uint64_t sensor_time_us; /* of the last refresh, UTC */
   uint64_t throttle_reasons;
-  uint64_t memory_total, memory_used; /* bytes */
-  uint32_t utilization_gpu, utilization_memory; /* per cent */
-  uint32_t temperature, temperature_slowdown, temperature_shutdown; /* degrees C */
+  uint64_t memory_total, memory_used;                                                        /* bytes */
+  uint32_t utilization_gpu, utilization_memory;                                              /* per cent */
+  uint32_t temperature, temperature_slowdown, temperature_shutdown;                          /* degrees C */
   uint32_t sm_clock, memory_clock, sm_clock_maximum, sm_clock_minimum, memory_clock_maximum; /* MHz */
-  uint32_t locked_low, locked_high; /* MHz; 0 = not locked */
-  uint32_t fan; /* per cent */
+  uint32_t locked_low, locked_high;                                                          /* MHz; 0 = not locked */
+  uint32_t fan;                                                                              /* per cent */
   uint32_t performance_state;
   uint32_t compute_major, compute_minor;
   uint32_t reserved0[34];
@@ -140,7 +140,7 @@ struct fg_slot {
   uint64_t epoch;   /* of the client's session */
   uint32_t gpu;     /* index of the record */
   uint32_t operation;
-  uint32_t a, b; /* limit in mW; low and high clock in MHz; persistence 0 or 1 */
+  uint32_t a, b;   /* limit in mW; low and high clock in MHz; persistence 0 or 1 */
   uint32_t result; /* nvmlReturn_t */
   uint32_t reserved[5];
 };

@@ -44,8 +44,9 @@ Result<> refuse_living_owner(const std::string& path) {
   const bool read_header = pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   close(fd);
   if (dead) return {};
-  return fail(ErrorCode::failed, fmt::format("another fakegpu owns this page (pid {})", read_header ? header.owner_pid : 0),
-              path, "stop it with `flyball-fakegpu stop`, or choose another --page");
+  return fail(ErrorCode::failed,
+              fmt::format("another fakegpu owns this page (pid {})", read_header ? header.owner_pid : 0), path,
+              "stop it with `flyball-fakegpu stop`, or choose another --page");
 }
 
 std::uint64_t boot_time() { return static_cast<std::uint64_t>(SystemClock().now().nanoseconds()); }
@@ -162,9 +163,7 @@ void PageOwner::set_setter_timeout(Seconds time) {
   __atomic_store_n(&header().setter_timeout_ms, static_cast<std::uint32_t>(time.value() * 1000), __ATOMIC_RELAXED);
 }
 
-std::span<fg_slot> PageOwner::slots() {
-  return {reinterpret_cast<fg_slot*>(page_ + header().slot_offset), FG_SLOTS};
-}
+std::span<fg_slot> PageOwner::slots() { return {reinterpret_cast<fg_slot*>(page_ + header().slot_offset), FG_SLOTS}; }
 
 bool PageOwner::in_place() const {
   struct stat mine {};

@@ -72,9 +72,9 @@ TEST(PageOwner, AForeignFileIsNoPage) {
     file.close();
     EXPECT_NE(init(nvml), NVML_SUCCESS) << "byte " << offset;
   };
-  damage(0, 0x41414141);                                     // magic
-  damage(offsetof(fg_header, version), FG_VERSION + 1);      // of a later program
-  damage(offsetof(fg_header, gpu_count), 0xffffffff);        // would reach beyond the file
+  damage(0, 0x41414141);                                 // magic
+  damage(offsetof(fg_header, version), FG_VERSION + 1);  // of a later program
+  damage(offsetof(fg_header, gpu_count), 0xffffffff);    // would reach beyond the file
   damage(offsetof(fg_header, gpu_count), 3);
   damage(offsetof(fg_header, total_size), 0xffffffff);
   damage(offsetof(fg_header, slot_offset), 0xfffffff0);
@@ -111,6 +111,7 @@ TEST(PageOwner, NoReaderSeesHalfARecord) {
   ASSERT_EQ(NVML(nvml, nvmlInit_v2), NVML_SUCCESS);
   nvmlDevice_t gpu = nullptr;
   ASSERT_EQ(NVML(nvml, nvmlDeviceGetHandleByIndex_v2, 0U, &gpu), NVML_SUCCESS);
+  rig.owner().publish(0, fg_gpu{});
   // The two constraints stand far enough apart to be written by different stores; they are kept equal.
   std::atomic<bool> done{false};
   std::thread writer([&] {

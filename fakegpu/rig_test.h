@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -38,7 +37,7 @@ class Nvml {
   void* symbol(const char* name) const { return dlsym(handle_, name); }
 
   template <class Function, class... Args>
-  auto call(Function*, const char* name, Args... args) const {
+  auto call(const char* name, Args... args) const {
     auto* function = reinterpret_cast<Function*>(symbol(name));
     if (function == nullptr) ADD_FAILURE() << name << " is not exported";
     return function(args...);
@@ -48,7 +47,7 @@ class Nvml {
   void* handle_;
 };
 
-#define NVML(library, name, ...) (library).call(&::name, #name __VA_OPT__(, ) __VA_ARGS__)
+#define NVML(library, name, ...) (library).call<decltype(::name)>(#name __VA_OPT__(, ) __VA_ARGS__)
 
 inline twin::MachineParameters rig_parameters(std::uint64_t gpus = 2) {
   twin::MachineParameters p;
@@ -104,22 +103,20 @@ class Rig {
     owner_.reset();
   }
 
-  nlohmann::json command(const Words& words) {
-    const std::lock_guard lock(mutex_);
-    const auto answer = node_->command(words);
-    if (!answer) {
-      ADD_FAILURE() << answer.error().message();
-      return {};
-    }
-    return nlohmann::json::parse(*answer);
-  }
+  /// The answer's number at a JSON pointer.
+  double number(const Words& words, const std::string& pointer);
+  void command(const Words& words) { number(words, ""); }
   void fault(std::initializer_list<const char*> words) {
     Words all{"fault"};
     all.insert(all.end(), words.begin(), words.end());
     command(all);
   }
   void step(double seconds) { command({"step", std::to_string(seconds) + "s"}); }
-  nlohmann::json truth(std::size_t gpu = 0) { return command({"status"})["gpus"][gpu]; }
+  /// A number of the board's status: what is really so.
+  double truth(const std::string& key, std::size_t gpu = 0) {
+    return number({"status"}, "/gpus/" + std::to_string(gpu) + "/" + key);
+  }
+  std::string uuid(std::size_t gpu) { return node_->machine().gpus()[gpu].id().text(); }
   PageOwner& owner() { return *owner_; }
   Node& node() { return *node_; }
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session.h"
+#include "fakegpu/lib/session.h"
 
 nvmlReturn_t nvmlInit_v2(void) { return fg_init(); }
 nvmlReturn_t nvmlInit(void) { return fg_init(); }

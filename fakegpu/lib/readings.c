@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session.h"
+#include "fakegpu/lib/session.h"
 
 #define SUPPORTED_REASONS 0x1ffull
 #define CLOCK_STEP_MHZ 15u
@@ -25,8 +25,8 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned l
   if (result != NVML_SUCCESS) return result;
   if ((record.flags & FG_HAS_ENERGY) == 0) return NVML_ERROR_NOT_SUPPORTED;
   if (millijoules == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-  *millijoules = record.fault_mode[FG_CALL_ENERGY] == FG_FAULT_VALUE ? record.fault_value[FG_CALL_ENERGY]
-                                                                    : record.energy_mj;
+  *millijoules =
+      record.fault_mode[FG_CALL_ENERGY] == FG_FAULT_VALUE ? record.fault_value[FG_CALL_ENERGY] : record.energy_mj;
   return NVML_SUCCESS;
 }
 
@@ -198,7 +198,8 @@ nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, unsigned int
   return result != NVML_SUCCESS ? result : NVML_ERROR_NOT_SUPPORTED;
 }
 
-static nvmlReturn_t clock_of(nvmlDevice_t device, unsigned int type, unsigned int* megahertz, size_t sm, size_t memory) {
+static nvmlReturn_t clock_of(nvmlDevice_t device, unsigned int type, unsigned int* megahertz, size_t sm,
+                             size_t memory) {
   switch (type) {
     case NVML_CLOCK_GRAPHICS:
     case NVML_CLOCK_SM:
@@ -231,8 +232,7 @@ nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, unsigned
 }
 nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, unsigned int type, unsigned int id, unsigned int* megahertz) {
   if (id > 3) return NVML_ERROR_INVALID_ARGUMENT;
-  return id == 0 ? nvmlDeviceGetClockInfo(device, type, megahertz)
-                 : nvmlDeviceGetMaxClockInfo(device, type, megahertz);
+  return id == 0 ? nvmlDeviceGetClockInfo(device, type, megahertz) : nvmlDeviceGetMaxClockInfo(device, type, megahertz);
 }
 
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int* count, unsigned int* megahertz) {
@@ -286,7 +286,7 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsi
   if (result != NVML_SUCCESS) return result;
   if (reasons == NULL) return NVML_ERROR_INVALID_ARGUMENT;
   *reasons = record.fault_mode[FG_CALL_THROTTLE] == FG_FAULT_VALUE ? record.fault_value[FG_CALL_THROTTLE]
-                                                                  : record.throttle_reasons;
+                                                                   : record.throttle_reasons;
   return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons) {

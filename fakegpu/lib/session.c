@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "session.h"
+#include "fakegpu/lib/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define NANOSECONDS 1000000000ull
-#define WAIT_STEP_NS 1000000L     /* between looks at a slot or a hang */
+#define WAIT_STEP_NS 1000000L      /* between looks at a slot or a hang */
 #define TORN_LIMIT_NS 100000000ull /* a record is rewritten in microseconds: longer means a writer that stopped */
 
 static struct {
@@ -171,7 +171,8 @@ static nvmlReturn_t copy_record(unsigned int index, struct fg_gpu* record) {
   for (;;) {
     const uint32_t before = __atomic_load_n(sequence, __ATOMIC_ACQUIRE);
     if ((before & 1u) == 0) {
-      for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) words[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+      for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
+        words[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
       __atomic_thread_fence(__ATOMIC_ACQUIRE);
       if (__atomic_load_n(sequence, __ATOMIC_RELAXED) == before) break;
     }
@@ -305,4 +306,14 @@ nvmlReturn_t fg_post(unsigned int gpu, enum fg_operation operation, unsigned int
   if (result == NVML_SUCCESS) result = post_and_wait(gpu, operation, a, b);
   pthread_rwlock_unlock(&session.lock);
   return result;
+}
+
+/* Not NVML's: names the present load of the "driver", as the inode of /sys/module/nvidia does for the real one. The
+ * same number in every process; 0 without a session. */
+NVML_API unsigned long long flyball_stand_in_load(void);
+NVML_API unsigned long long flyball_stand_in_load(void) {
+  pthread_rwlock_rdlock(&session.lock);
+  const unsigned long long epoch = session.users > 0 ? session.epoch : 0;
+  pthread_rwlock_unlock(&session.lock);
+  return epoch;
 }

@@ -1,7 +1,7 @@
 /* Calls that clients resolve and that the fake's boards do not have: a name each, and one answer. They take no
  * parameters here because none is looked at; the calling conventions of our platforms leave arguments to the caller. */
-#include "nvml_api.h"
-#include "session.h"
+#include "fakegpu/lib/nvml_api.h"
+#include "fakegpu/lib/session.h"
 
 /* Clients see UNINITIALIZED before NOT_SUPPORTED, as with the real library. */
 static nvmlReturn_t not_supported(void) {
@@ -9,7 +9,7 @@ static nvmlReturn_t not_supported(void) {
   return result != NVML_SUCCESS ? result : NVML_ERROR_NOT_SUPPORTED;
 }
 
-#define NO(name)                \
+#define NO(name)                    \
   NVML_API nvmlReturn_t name(void); \
   nvmlReturn_t name(void) { return not_supported(); }
 

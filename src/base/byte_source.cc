@@ -92,7 +92,7 @@ class GzipSource final : public ByteSource {
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = wanted;
     while (!done_ && stream_.avail_out == wanted) {
-      if (stream_.avail_in == 0) {
+      if (stream_.avail_in == 0 && !pending_output_) {
         FLYBALL_ASSIGN(const std::size_t got, packed_->read(block_.data(), block_.size()));
         if (got == 0) {
           finish(in_member_ ? "the gzip stream is cut off" : "");
@@ -101,7 +101,8 @@ class GzipSource final : public ByteSource {
         stream_.next_in = reinterpret_cast<Bytef*>(block_.data());
         stream_.avail_in = static_cast<uInt>(got);
       }
-      step();
+      if (stream_.avail_in > 0 || in_member_) step();
+      pending_output_ = in_member_ && stream_.avail_out == 0;
     }
     return wanted - stream_.avail_out;
   }
@@ -131,6 +132,7 @@ class GzipSource final : public ByteSource {
   z_stream stream_{};
   bool usable_ = false;
   bool in_member_ = true;
+  bool pending_output_ = false;  ///< the last call filled all it was given: there may be more without new input
   bool done_ = false;
   std::string damage_;
 };

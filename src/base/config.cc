@@ -162,8 +162,10 @@ class ConfigReader {
         add(key.source(), joined(parts).substr(0, 120), "a name here has 1 to 96 characters and no dot", {});
       } else if (declared != nullptr) {
         set(*declared, joined(parts), node);
-      } else if (node.is_table() && is_section(parts)) {
-        walk(*node.as_table(), parts);
+      } else if (is_section(parts)) {
+        const toml::table* section = node.as_table();
+        if (section != nullptr) walk(*section, parts);
+        if (section == nullptr) add(key.source(), joined(parts), "is a section", "write [" + joined(parts) + "] once");
       } else {
         add_unknown(key.source(), parts);
       }

@@ -116,7 +116,8 @@ TEST(Config, TheWrongTypeIsNamed) {
   EXPECT_EQ(fault("run.cap = true"), "f:1: run.cap: is not a power; write \"400W\" or \"2.4kW\"");
   EXPECT_EQ(fault("run.cap = {}"), "f:1: run.cap: is not a power; write \"400W\" or \"2.4kW\"");
   EXPECT_NE(fault("run.gpus = ['a', 5]").find("is not a list of strings"), std::string::npos);
-  EXPECT_NE(fault("run = 5").find("there is no such key"), std::string::npos);
+  EXPECT_EQ(fault("run = 5"), "f:1: run: is a section; write [run] once");
+  EXPECT_EQ(fault("[[run]]\ncap = '5W'"), "f:1: run: is a section; write [run] once");
 }
 
 TEST(Config, AnUnknownKeyGetsTheNearestName) {

@@ -228,6 +228,26 @@ TEST(ByteSource, CutStreamsGiveWhatTheyHaveAndSaySo) {
   }
 }
 
+TEST(ByteSource, CutStreamsGiveTheSameHoweverTheyAreAskedFor) {
+  const std::string text = random_text(3000);
+  for (const auto& packed : {gzip(text), zstd(text)}) {
+    for (std::size_t keep = 1; keep < packed.size(); keep += 7) {
+      const std::string cut = packed.substr(0, keep);
+      const auto whole = bytes_in_memory(cut);
+      const std::string expected = all_of(*whole);
+      const auto source = bytes_in_memory(cut);
+      std::string got;
+      for (char c = 0;;) {
+        const auto n = source->read(&c, 1);
+        if (!n || *n == 0) break;
+        got += c;
+      }
+      ASSERT_EQ(got, expected) << keep;
+      ASSERT_EQ(source->damage(), whole->damage()) << keep;
+    }
+  }
+}
+
 TEST(ByteSource, TrailingGarbageBehindGzipIsLeftOutAndNamed) {
   const std::string packed = gzip("a,b\n") + std::string(100, '\0');
   const auto source = bytes_in_memory(packed);

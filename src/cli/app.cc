@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <sstream>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -99,6 +100,25 @@ void set_log_level(const GlobalOptions& options) {
   log::set_level(level);
 }
 
+/// --help or --version: a result, which may not fit on the disk either.
+int show_help(const CLI::App& app, const CLI::Success& asked, Filesystem& files) {
+  std::ostringstream text;
+  app.exit(asked, text, text);
+  const auto written = Output(files, "-").write(text.str());
+  if (written) return 0;
+  print_error(written.error());
+  return written.error().exit_code();
+}
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& bad) {
+  Error error{ErrorCode::input, bad.what(), "usage", "see flyball --help"};
+  // A word that is no command shows as a missing command; the word is the better message.
+  if (const auto unknown = app.remaining(true); !unknown.empty()) {
+    error.what = fmt::format("'{}' is not a command, option or argument here", unknown.front());
+  }
+  return error;
+}
+
 }  // namespace
 
 struct Registry::Entry {
@@ -179,10 +199,10 @@ int run_program(int argc, const char* const* argv, Filesystem& files, Clock& clo
 
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+  } catch (const CLI::Success& asked) {
+    return show_help(app, asked, files);
   } catch (const CLI::ParseError& bad) {
-    print_error({ErrorCode::input, bad.what(), "usage", "see flyball --help"});
+    print_error(usage_error(app, bad));
     return static_cast<int>(ErrorCode::input);
   }
 

@@ -15,10 +15,13 @@ struct Options {
   bool print_template = false;
 };
 
+/// A configuration that says the same: what the file sets, and the defaults as comments.
 std::string effective_text(const Config& config) {
   std::string text;
   for (const Config::Entry& entry : config.entries()) {
-    const std::string line = entry.value.empty() ? "# " + entry.path + " is not set" : entry.path + " = " + entry.value;
+    const std::string line = entry.value.empty()        ? "# " + entry.path + " is not set"
+                             : entry.where == "default" ? "# " + entry.path + " = " + entry.value
+                                                        : entry.path + " = " + entry.value;
     text += fmt::format("{:<48}  # {}\n", line, entry.where);
   }
   return text;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "device/nvml/nvml_api.h"
 #include "report/json.h"
 #include "report/utf8.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 struct Options {
   std::string source = "auto";
+  std::string nvml_library = nvml::kDefaultLibrary;
 };
 
 std::string_view state_of(const Finding& check) {
@@ -35,9 +37,10 @@ std::string painted(std::string_view state, bool color) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, padded);
 }
 
-Result<std::vector<Finding>> gpu_checks(const std::string& source, Context& context) {
+Result<std::vector<Finding>> gpu_checks(const Options& options, Context& context) {
+  const std::string& source = options.source;
   for (const GpuDoctor& doctor : gpu_doctors()) {
-    if (source == "auto" || source == doctor.source) return doctor.check(context);
+    if (source == "auto" || source == doctor.source) return doctor.check(context, options.nvml_library);
   }
   if (source != "auto") return fail(ErrorCode::unsupported, "this build has no checks of '" + source + "'", "--source");
   Finding none;
@@ -91,7 +94,7 @@ report::Json json_of(const std::vector<Finding>& checks, WallTime now) {
 
 Result<> doctor(const Options& options, Context& context) {
   std::vector<Finding> checks = machine_checks(context);
-  FLYBALL_ASSIGN(const std::vector<Finding> gpus, gpu_checks(options.source, context));
+  FLYBALL_ASSIGN(const std::vector<Finding> gpus, gpu_checks(options, context));
   checks.insert(checks.end(), gpus.begin(), gpus.end());
   FLYBALL_TRY(context.out.write(context.options.json ? report::dump(json_of(checks, context.clock.wall()))
                                                      : text_of(checks, context.options.color)));
@@ -114,6 +117,8 @@ void add_doctor(Registry& registry) {
   command.add_option("--source", options->source, "Whose GPUs: auto, nvml or twin")
       ->check(CLI::IsMember({"auto", "nvml", "twin"}))
       ->default_str("auto");
+  command.add_option("--nvml-library", options->nvml_library, "NVIDIA's management library: a file or a name")
+      ->capture_default_str();
 }
 
 }  // namespace flyball::cli

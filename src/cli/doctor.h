@@ -16,7 +16,7 @@ namespace flyball::cli {
 /// Checks of the GPUs behind one kind of driver; most urgent first.
 struct GpuDoctor {
   std::string_view source;  ///< "nvml", as --source takes it
-  std::vector<Finding> (*check)(Context& context);
+  std::vector<Finding> (*check)(Context& context, const std::string& nvml_library);
 };
 /// In the order in which `--source auto` would take them: the first is taken. Filled in doctor_sources.cc.
 std::span<const GpuDoctor> gpu_doctors();

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace flyball::cli {
 
@@ -32,12 +33,17 @@ Result<> Output::write(std::string_view text) {
   return {};
 }
 
+std::string Output::take_path() { return std::exchange(path_, {}); }
+
 Result<> Output::commit() {
   if (to_stdout() || committed_) return {};
   committed_ = true;
   struct stat info {};
   if (::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_to_device();
-  return files_.write_atomically(path_, collected_);
+  auto written = files_.write_atomically(path_, collected_);
+  // An absent folder is a mistake of the line, not something that this machine lacks.
+  if (!written && written.error().code == ErrorCode::unsupported) written.error().code = ErrorCode::input;
+  return written;
 }
 
 /// A pipe or a device is written to; only files are replaced.

@@ -20,6 +20,10 @@ class Output {
   /// but has a complete result to show (a failed check, say) calls it itself. A second call does nothing.
   Result<> commit();
 
+  /// For a command that makes the file itself, as it grows: the path, empty for stdout. What is written from then on
+  /// goes to stdout.
+  std::string take_path();
+
   bool to_stdout() const { return path_.empty(); }
 
  private:

@@ -63,6 +63,13 @@ constexpr ConfigKey kKeys[] = {
     {"guard.socket", text, "/run/flyball/guard.sock", 0, 0, "Where the guard listens", "the service's runtime folder"},
     {"guard.journal", text, "/var/lib/flyball/guard.journal", 0, 0, "The guard's own append-only file",
      "the service's state folder"},
+    {"guard.audit", text, "/var/lib/flyball/guard.audit", 0, 0, "The guard's log of who asked and what was written",
+     "the service's state folder"},
+    {"guard.group", text, "", 0, 0, "Group that may talk to the guard; not given = the guard's own", ""},
+    {"guard.site_users", texts, "", 0, 0, "Users who may ask with the site's authority, beside root", ""},
+    {"guard.fleet_users", texts, "", 0, 0, "Users who may ask with the fleet's authority", ""},
+    {"guard.require_allowance", flag, "false", 0, 0,
+     "A job may only ask for boards that the site has allowed to its user", "a machine of one user needs no scheduler"},
     {"guard.lease", duration, "10s", 1, 3600, "Longest that a lease lives unrenewed", "doc/safety.md"},
     {"guard.verify_interval", duration, "2s", 0.2, 60, "Between two looks at each held board",
      "a driver call takes 10 to 20 ms and a board needs three"},
@@ -245,6 +252,11 @@ class Builder {
     GuardSettings& guard = settings_.guard;
     guard.socket = path_of("guard.socket");
     guard.journal = path_of("guard.journal");
+    guard.audit = path_of("guard.audit");
+    guard.group = words("guard.group");
+    guard.site_users = config_.texts("guard.site_users");
+    guard.fleet_users = config_.texts("guard.fleet_users");
+    guard.require_allowance = config_.flag("guard.require_allowance").value_or(false);
     guard.lease = seconds("guard.lease");
     guard.verify_interval = seconds("guard.verify_interval");
     guard.dwell = seconds("guard.dwell");

@@ -60,6 +60,11 @@ struct SiteSettings {
 struct GuardSettings {
   std::string socket;
   std::string journal;
+  std::string audit;
+  std::string group;  ///< of the socket; empty = the guard's own
+  std::vector<std::string> site_users;
+  std::vector<std::string> fleet_users;
+  bool require_allowance = false;
   Seconds lease;
   Seconds verify_interval;
   Seconds dwell;

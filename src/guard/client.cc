@@ -60,7 +60,8 @@ Result<std::string> GuardClient::exchange(std::string_view line) {
     }
     if (input_.size() > 8 * kLongestLine) return broken("its answer does not end");
     pollfd polled{socket_.get(), static_cast<short>(line.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    if (::poll(&polled, 1, milliseconds_until(clock, deadline)) < 0 && errno != EINTR) return broken(std::strerror(errno));
+    if (::poll(&polled, 1, milliseconds_until(clock, deadline)) < 0 && errno != EINTR)
+      return broken(std::strerror(errno));
     if (!line.empty() && (polled.revents & POLLOUT) != 0) {
       const ssize_t n = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
       if (n > 0) line.remove_prefix(static_cast<std::size_t>(n));

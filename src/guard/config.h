@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "core/device.h"
+#include "core/settings.h"
 #include "guard/node_budget.h"
 
 namespace flyball::guard {
@@ -60,5 +61,8 @@ struct EngineConfig {
     return found == boards.end() ? everywhere : found->second;
   }
 };
+
+/// What a configuration file says about the site and the guard.
+EngineConfig make_engine_config(const Settings& settings);
 
 }  // namespace flyball::guard

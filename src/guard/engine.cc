@@ -42,7 +42,7 @@ bool Engine::Board::wished() const {
 
 bool Engine::Board::under_budget() const {
   return (hold && hold->kind == LeaseKind::budget) || std::any_of(slots.begin(), slots.end(), [](const auto& slot) {
-           return slot && slot->kind == LeaseKind::budget;
+           return slot && slot->binds_budget();
          });
 }
 

@@ -116,11 +116,14 @@ class Engine final : public LimitAuthority {
     LeaseId lease = 0;
     LeaseKind kind = LeaseKind::saving;
     Wish wish;
+    /// A budget lease that has said where this board belongs.
+    bool binds_budget() const { return kind == LeaseKind::budget && wish.limit; }
   };
   struct Lease {
     LeaseRequest request;
     LeaseKind kind = LeaseKind::saving;
     MonoTime deadline;
+    Seconds forgiven;  ///< since it was last renewed
   };
   struct Retry {
     int count = 0;

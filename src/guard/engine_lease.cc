@@ -99,7 +99,7 @@ Result<LeaseId> Engine::acquire(const LeaseRequest& request) {
   audit("acquire", request.devices.front(), id, std::string(to_string(kind)),
         fmt::format("{} lease on {} device(s) for {}{}: {}", to_string(request.authority), request.devices.size(),
                     format(request.time_to_live), request.sticky ? ", sticky" : "", request.purpose));
-  leases_[id] = Lease{request, kind, parts_.clock.now() + request.time_to_live};
+  leases_[id] = Lease{request, kind, parts_.clock.now() + request.time_to_live, {}};
   for (const DeviceId& device : request.devices) {
     boards_[device].slots[static_cast<std::size_t>(request.authority)] = Slot{id, kind, {}};
   }
@@ -129,6 +129,7 @@ Result<> Engine::renew(LeaseId lease) {
   Lease* found = find_lease(lease);
   if (found == nullptr) return no_such_lease(lease);
   found->deadline = parts_.clock.now() + found->request.time_to_live;
+  found->forgiven = Seconds(0);
   return {};
 }
 
@@ -136,6 +137,7 @@ Result<std::vector<WriteOutcome>> Engine::write(LeaseId lease, const std::vector
   Lease* of = find_lease(lease);
   if (of == nullptr) return no_such_lease(lease);
   of->deadline = parts_.clock.now() + of->request.time_to_live;
+  of->forgiven = Seconds(0);
   if (writes.empty() || writes.size() > kMostDevices) {
     return fail(ErrorCode::input, fmt::format("1 to {} writes at a time, not {}", kMostDevices, writes.size()));
   }
@@ -220,7 +222,11 @@ void Engine::forgive(Seconds busy) {
   constexpr Seconds kWorthIt{1};
   constexpr Seconds kMost{5};  // lease + 5 s is promised to whoever relies on the restore
   if (busy < kWorthIt) return;
-  for (auto& [id, lease] : leases_) lease.deadline = lease.deadline + std::min(busy, kMost);
+  for (auto& [id, lease] : leases_) {
+    const Seconds given = std::min(busy, kMost - lease.forgiven);
+    lease.forgiven += given;
+    lease.deadline = lease.deadline + given;
+  }
 }
 
 void Engine::expire(MonoTime now) {

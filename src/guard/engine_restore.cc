@@ -49,10 +49,7 @@ void Engine::recover() {
 bool Engine::owner_stays(const Board& board) const {
   for (std::size_t authority = 0; authority < board.slots.size(); ++authority) {
     const auto& slot = board.slots[authority];
-    if (slot && slot->kind == LeaseKind::budget && slot->wish.limit &&
-        static_cast<Authority>(authority) >= board.hold->owner) {
-      return true;
-    }
+    if (slot && slot->binds_budget() && static_cast<Authority>(authority) >= board.hold->owner) return true;
   }
   return false;
 }
@@ -130,7 +127,8 @@ void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome)
   const bool rests = hold.kind == LeaseKind::budget && !upward;
   auto target = rests ? hold.resting_limit() : hold.found.limit();
   const auto range = allowed_range(board.id, config_.policy(board.id), board.limits);
-  if (rests && target && range) target = range->clamp(*target);  // found limits may be outside the site's range, ours not
+  if (rests && target && range)
+    target = range->clamp(*target);  // found limits may be outside the site's range, ours not
   const Milliwatts shown = present(board);
   if (!rests && board.stranger && !same_limit(shown, outcome.found.value_or(Milliwatts(0)), config_.rounding)) {
     outcome.left_to_other = true;

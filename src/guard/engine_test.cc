@@ -356,5 +356,49 @@ TEST_F(EngineTest, LockedClocksNeedTheDeclarationAndAreReset) {
   EXPECT_FALSE(driver.board(a).clocks_locked);
 }
 
+TEST_F(EngineTest, TimeTheGuardWasBusyIsNotCharged) {
+  start();
+  const LeaseId id = lease();
+  write(id, a, watts(600));
+  clock.advance(Seconds(12));
+  engine->forgive(Seconds(4));
+  EXPECT_TRUE(engine->renew(id));
+  clock.advance(Seconds(16));
+  engine->forgive(Seconds(60));
+  EXPECT_FALSE(engine->renew(id)) << "five seconds at most: the restore is promised";
+}
+
+TEST_F(EngineTest, AGarbledReadIsNotBelieved) {
+  start();
+  const LeaseId id = lease();
+  write(id, a, watts(600));
+  for (const Milliwatts garbled : {Milliwatts(0), watts(650), watts(5), Milliwatts(4'294'967'295)}) {
+    driver.board(a).garbled = garbled;
+    run(Seconds(5), id);
+  }
+  EXPECT_EQ(engine->counters().drift_seen, 0u);
+  ASSERT_TRUE(engine->release(id));
+  EXPECT_EQ(requested(a), watts(700));
+  driver.board(b).garbled = watts(650);
+  const LeaseId next = lease();
+  write(next, b, watts(600));  // the snapshot is read twice
+  run(Seconds(5), next);
+  ASSERT_TRUE(engine->release(next));
+  EXPECT_EQ(requested(b), watts(700));
+}
+
+TEST_F(EngineTest, DriverNotReadyAtStart) {
+  start();
+  write(lease(), a, watts(600));
+  driver.not_ready = true;
+  start();
+  run(Seconds(20));
+  EXPECT_EQ(requested(a), watts(600));
+  EXPECT_TRUE(engine->restoring());
+  driver.not_ready = false;
+  run(Seconds(61));
+  EXPECT_EQ(requested(a), watts(700));
+}
+
 }  // namespace
 }  // namespace flyball::guard

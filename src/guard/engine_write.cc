@@ -131,7 +131,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
     return "someone else set this board to " + format(*board.stranger) + "; a new lease may raise it";
   }
   for (const auto& slot : board.slots) {
-    if (!slot || slot->kind != LeaseKind::budget) continue;
+    if (!slot || !slot->binds_budget()) continue;
     for (const DeviceId& other : leases_.at(slot->lease).request.devices) {
       const Board& sibling = boards_.at(other);
       const auto to = sibling.id == board.id ? std::nullopt : goal(sibling);
@@ -207,7 +207,7 @@ Result<> Engine::prepare_hold(Board& board, Milliwatts value, bool may_go_unjour
   Authority owner = Authority::job;
   for (std::size_t authority = 0; authority < board.slots.size(); ++authority) {
     const auto& slot = board.slots[authority];
-    if (!slot || slot->kind != LeaseKind::budget) continue;
+    if (!slot || !slot->binds_budget()) continue;
     budget = true;
     owner = std::max(owner, static_cast<Authority>(authority));
   }

@@ -13,8 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kDeepest = 8;
-constexpr std::array kVerbs = {Verb::hello,   Verb::acquire, Verb::renew,  Verb::write, Verb::release, Verb::restore,
-                               Verb::lift,    Verb::status,  Verb::meter,  Verb::allow, Verb::disallow};
+constexpr std::array kVerbs = {Verb::hello, Verb::acquire, Verb::renew, Verb::write, Verb::release, Verb::restore,
+                               Verb::lift,  Verb::status,  Verb::meter, Verb::allow, Verb::disallow};
 
 auto bad(std::string what) { return fail(ErrorCode::input, std::move(what), "request"); }
 
@@ -55,7 +55,8 @@ class Fields {
   std::string text(const char* name, std::string fallback = {}) {
     const Json* value = find(name);
     if (value == nullptr) return fallback;
-    if (!value->is_string() || value->get_ref<const std::string&>().size() > 4096) return wrong(name, "a string"), fallback;
+    if (!value->is_string() || value->get_ref<const std::string&>().size() > 4096)
+      return wrong(name, "a string"), fallback;
     return value->get<std::string>();
   }
   std::uint64_t number(const char* name) {
@@ -148,7 +149,8 @@ std::string line_of(const Json& json) { return json.dump(-1, ' ', true, Json::er
 
 WriteRequest parse_write(const Json& json, Fields& outer) {
   WriteRequest write;
-  if (!json.is_object()) return outer.fail_with({ErrorCode::input, "each write must be an object", "request", ""}), write;
+  if (!json.is_object())
+    return outer.fail_with({ErrorCode::input, "each write must be an object", "request", ""}), write;
   Fields fields(json);
   write.device = fields.device("device");
   write.power_limit = fields.limit("power_limit_mw");
@@ -347,18 +349,21 @@ Result<Response> parse_response(std::string_view line) {
   for (const Json& entry : fields.list("writes")) {
     if (!entry.is_object()) return bad("an outcome is not an object");
     Fields of(entry);
-    constexpr std::array kStates = {WriteState::applied, WriteState::unchanged, WriteState::deferred, WriteState::refused,
-                                    WriteState::failed};
-    WriteOutcome outcome{of.device("device"), of.word("state", kStates, WriteState::failed),
-                         of.limit("asked_mw").value_or(Milliwatts(0)), of.limit("accepted_mw").value_or(Milliwatts(0)),
-                         of.sample("enforced_mw"), of.text("reason")};
+    constexpr std::array kStates = {WriteState::applied, WriteState::unchanged, WriteState::deferred,
+                                    WriteState::refused, WriteState::failed};
+    WriteOutcome outcome{of.device("device"),
+                         of.word("state", kStates, WriteState::failed),
+                         of.limit("asked_mw").value_or(Milliwatts(0)),
+                         of.limit("accepted_mw").value_or(Milliwatts(0)),
+                         of.sample("enforced_mw"),
+                         of.text("reason")};
     if (of.error()) return fail(*of.error());
     response.writes.push_back(std::move(outcome));
   }
   for (const Json& entry : fields.list("restores")) {
     if (!entry.is_object()) return bad("an outcome is not an object");
     Fields of(entry);
-    RestoreOutcome outcome{of.device("device"),   of.flag("restored"),  of.flag("left_to_other"),
+    RestoreOutcome outcome{of.device("device"),   of.flag("restored"), of.flag("left_to_other"),
                            of.sample("found_mw"), of.sample("now_mw"), of.text("reason")};
     if (of.error()) return fail(*of.error());
     response.restores.push_back(std::move(outcome));

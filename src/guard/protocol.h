@@ -23,14 +23,14 @@ std::string_view to_string(Verb verb);
 struct Request {
   std::uint64_t id = 0;
   Verb verb = Verb::hello;
-  LeaseRequest acquire;                ///< acquire
-  LeaseId lease = 0;                   ///< renew, write, release
-  std::vector<WriteRequest> writes;    ///< write
-  std::string reason;                  ///< restore
-  std::vector<DeviceId> devices;       ///< lift, allow; empty in lift = all
-  Sample<Watts> meter;                 ///< meter
-  Sample<Watts> gpu_sum;               ///< meter
-  std::uint32_t uid = 0;               ///< allow, disallow
+  LeaseRequest acquire;              ///< acquire
+  LeaseId lease = 0;                 ///< renew, write, release
+  std::vector<WriteRequest> writes;  ///< write
+  std::string reason;                ///< restore
+  std::vector<DeviceId> devices;     ///< lift, allow; empty in lift = all
+  Sample<Watts> meter;               ///< meter
+  Sample<Watts> gpu_sum;             ///< meter
+  std::uint32_t uid = 0;             ///< allow, disallow
 };
 
 struct Response {

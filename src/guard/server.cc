@@ -35,7 +35,8 @@ Result<> bind_and_listen(int socket, const ServerOptions& options) {
   const int bound = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(before);
   if (bound != 0) return socket_error("bind", options.path);
-  if (options.group != static_cast<gid_t>(-1) && ::chown(options.path.c_str(), static_cast<uid_t>(-1), options.group) != 0) {
+  if (options.group != static_cast<gid_t>(-1) &&
+      ::chown(options.path.c_str(), static_cast<uid_t>(-1), options.group) != 0) {
     return socket_error("give its group to", options.path);
   }
   if (::listen(socket, 16) != 0) return socket_error("listen on", options.path);
@@ -83,7 +84,9 @@ void Server::turn(Seconds timeout) {
   }
   drop_gone();
   engine_.forgive(clock_.now() - began);
+  const MonoTime served = clock_.now();
   engine_.tick();
+  engine_.forgive(clock_.now() - served);
 }
 
 void Server::accept_all() {
@@ -123,8 +126,7 @@ void Server::read_from(Client& client) {
   }
   std::size_t start = 0;
   for (std::size_t end = client.input.find('\n'); end != std::string::npos; end = client.input.find('\n', start)) {
-    // What a client asked for before it closed is not done any more: it would be undone at once.
-    if (client.gone.empty()) answer(client, std::string_view(client.input).substr(start, end - start));
+    answer(client, std::string_view(client.input).substr(start, end - start));
     start = end + 1;
   }
   client.input.erase(0, start);
@@ -208,7 +210,8 @@ Result<Response> Server::acquire(Client& client, const Request& request) {
 /// The stop button. Where jobs are strangers to each other, a job stops only what is its own.
 Result<Response> Server::restore(Client& client, const Request& request) {
   Response response;
-  const std::string reason = fmt::format("user {}, process {}: {}", client.uid, client.pid, request.reason.substr(0, 200));
+  const std::string reason =
+      fmt::format("user {}, process {}: {}", client.uid, client.pid, request.reason.substr(0, 200));
   if (!options_.rules.require_allowance || highest(client) != Authority::job) {
     FLYBALL_ASSIGN(response.restores, engine_.restore_all(reason));
     return response;
@@ -225,6 +228,9 @@ Result<Response> Server::restore(Client& client, const Request& request) {
 
 Result<Response> Server::perform(Client& client, const Request& request) {
   Response response;
+  if (!client.gone.empty() && (request.verb == Verb::acquire || request.verb == Verb::write)) {
+    return fail(ErrorCode::refused, "the client is gone: it would be undone at once");
+  }
   switch (request.verb) {
     case Verb::hello:
       return response;

@@ -13,6 +13,10 @@ Sensor::Sensor(const GpuParameters& parameters, Random random)
       resolution_(parameters.counter_resolution.value()),
       looks_(std::clamp<std::size_t>(
           static_cast<std::size_t>(std::llround(parameters.sensor_average / parameters.sensor_period)), 1, kMaxLooks)) {
+  // The board idled before the twin began.
+  instant_ = instant_per_joule_ * parameters.idle_power.value() * (period_ - look_start_);
+  std::fill_n(ring_.begin(), looks_, instant_);
+  sum_ = instant_ * static_cast<double>(looks_);
 }
 
 void Sensor::feed(Watts power, Seconds time) {
@@ -39,17 +43,12 @@ void Sensor::feed(Watts power, Seconds time) {
 
 void Sensor::refresh() {
   instant_ = instant_per_joule_ * (energy_ - look_start_energy_);
-  if (filled_ == looks_) {
-    sum_ -= ring_[next_];
-  } else {
-    ++filled_;
-  }
+  sum_ += instant_ - ring_[next_];
   ring_[next_] = instant_;
-  sum_ += instant_;
   next_ = next_ + 1 == looks_ ? 0 : next_ + 1;
   if (next_ == 0) {  // so that rounding errors of the running sum do not add up
     sum_ = 0;
-    for (std::size_t i = 0; i < filled_; ++i) sum_ += ring_[i];
+    for (std::size_t i = 0; i < looks_; ++i) sum_ += ring_[i];
   }
   refreshed_energy_ = energy_;
   ++refreshes_;

@@ -18,7 +18,7 @@ class Sensor {
   /// True power over the next `time`.
   void feed(Watts power, Seconds time);
 
-  Watts average() const { return Watts(filled_ > 0 ? sum_ / static_cast<double>(filled_) : 0); }
+  Watts average() const { return Watts(sum_ / static_cast<double>(looks_)); }
   Watts instant() const { return Watts(instant_); }
   Joules counter() const;
   /// Grows with each refresh: two reads with the same number are one measurement.
@@ -39,7 +39,7 @@ class Sensor {
   double counter_base_ = 0;
   double instant_ = 0, sum_ = 0, refreshed_energy_ = 0;
   std::array<double, kMaxLooks> ring_{};
-  std::size_t next_ = 0, filled_ = 0;
+  std::size_t next_ = 0;
   std::uint64_t refreshes_ = 0;
 };
 

@@ -135,8 +135,7 @@ Sample<Joules> believe_energy(Board& board, Return code, std::uint64_t millijoul
     return Sample<Joules>::absent(Status::not_supported);
   }
   const Joules energy(static_cast<double>(millijoules) / 1000);
-  // The counter is refreshed every 20 to 100 ms on the boards that have it: allow a second of lag between read times.
-  const Joules most = kMaxBelievablePower * ((at - board.last_energy_at) + Seconds(1));
+  const Joules most = kMaxBelievablePower * ((at - board.last_energy_at) + kMaxCounterLag);
   const bool follows = energy >= board.last_energy && energy - board.last_energy <= most;
   const bool confirms = board.has_doubt && energy >= board.doubtful_energy && energy - board.doubtful_energy <= most;
   if (board.has_energy && !follows && !confirms) {

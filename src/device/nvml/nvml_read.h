@@ -21,6 +21,9 @@ constexpr Hertz kMaxBelievableMemoryClock{20e9};
 /// The intended fan speed may exceed 100 % where the board allows it.
 constexpr double kMaxBelievableFanFraction = 2.0;
 
+/// A counter that stood still may catch up at once. Wide: this is to find flipped bits and other units, not stalls.
+constexpr Seconds kMaxCounterLag{60};
+
 /// A power or limit of `milliwatts`: 0, sentinels and the unbelievable are garbage.
 Sample<Milliwatts> believe_limit(Return code, unsigned milliwatts);
 Sample<Watts> believe_power(Return code, double milliwatts);

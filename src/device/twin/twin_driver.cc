@@ -116,8 +116,6 @@ void TwinDriver::fill_power(const Board& board, GpuReading& r) {
   const auto power = [&](Watts shown) -> Sample<Watts> {
     if (board.faults.power_unsupported) return Sample<Watts>::absent(Status::not_supported);
     if (board.faults.garbage_power) return *board.faults.garbage_power;
-    // Before the first refresh the sensor has nothing to show.
-    if (sensor.refreshes() == 0) return Sample<Watts>::absent(Status::missing);
     return Milliwatts::from(shown).watts();
   };
   // A board that does not average has one field, and that field is the power of the moment.

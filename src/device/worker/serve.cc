@@ -19,6 +19,8 @@
 namespace flyball::worker {
 namespace {
 
+bool asked = false;  ///< by main, before anything else runs
+
 bool send_message(int descriptor, const Message& message) {
   const std::string bytes = encode(message);
   ssize_t sent = -1;
@@ -105,7 +107,12 @@ int serve(int descriptor, std::uint64_t generation, const DriverFactory& make_dr
   }
 }
 
-bool is_worker_program(int argc, char** argv) { return argc >= 2 && std::string_view(argv[1]) == "worker"; }
+bool is_worker_program(int argc, char** argv) {
+  asked = true;
+  return argc >= 2 && std::string_view(argv[1]) == "worker";
+}
+
+bool can_be_worker_program() { return asked; }
 
 int run_worker_program(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);

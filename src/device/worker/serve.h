@@ -29,6 +29,8 @@ int serve(int descriptor, std::uint64_t generation, const DriverFactory& make_dr
 /// The hidden sub-program of every executable that uses workers: `PROGRAM worker PARENT GENERATION nvml LIBRARY`.
 /// True when the command line asks for it; the program then returns run_worker_program()'s value and does nothing else.
 bool is_worker_program(int argc, char** argv);
+/// Whether this program asked is_worker_program(), and so can be its own worker.
+bool can_be_worker_program();
 int run_worker_program(int argc, char** argv);
 
 }  // namespace flyball::worker

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "device/nvml/nvml_driver.h"
+#include "device/worker/serve.h"
+
 namespace flyball::worker {
 namespace {
 
@@ -125,6 +128,8 @@ WorkerHealth WorkerDriver::health(const DeviceId& device) {
 }
 
 std::unique_ptr<Driver> make_nvml_in_workers(const std::string& library, Clock& clock, WorkerOptions options) {
+  // A program that is not its own worker would run itself again, from the start.
+  if (!can_be_worker_program()) return nvml::make_nvml_driver({.library = library}, clock);
   return std::make_unique<WorkerDriver>("nvml", exec_host(library), clock, options);
 }
 

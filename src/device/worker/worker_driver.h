@@ -49,7 +49,8 @@ class WorkerDriver final : public Driver {
   std::map<DeviceId, std::unique_ptr<WorkerProcess>> workers_;
 };
 
-/// NVML in worker processes of this very program, which must begin with is_worker_program() (see serve.h).
+/// NVML in worker processes of this very program; in the program itself if its main does not begin with
+/// is_worker_program() (see serve.h), as in tests.
 std::unique_ptr<Driver> make_nvml_in_workers(const std::string& library, Clock& clock, WorkerOptions options = {});
 
 }  // namespace flyball::worker

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/memory_filesystem.h"
+#include "base/temp_dir.h"
+#include "cli/app.h"
+
+namespace flyball::cli {
+namespace {
+
+class Analyze : public testing::Test {
+ protected:
+  std::string put(const std::string& name, const std::string& text) {
+    std::ofstream(dir_.file(name)) << text;
+    return dir_.file(name);
+  }
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "flyball");
+    for (const char* w : {"--output", "/out"}) words.emplace_back(w);
+    std::vector<const char*> argv;
+    for (const std::string& w : words) argv.push_back(w.c_str());
+    return run_program(static_cast<int>(argv.size()), argv.data(), files_, clock_);
+  }
+  nlohmann::json json(std::vector<std::string> words) {
+    words.emplace_back("--json");
+    EXPECT_EQ(run(words), 0);
+    return nlohmann::json::parse(files_.read("/out", 1 << 24).value_or("null"));
+  }
+
+  TempDir dir_;
+  MemoryFilesystem files_;
+  VirtualClock clock_;
+};
+
+constexpr long kStart = 1'715'960'300'000;
+
+// Two runs of two nodes: 1,000 W and 2,000 W AC for 100 s, 10 % less DC; the second run twice as much.
+std::string node_power() {
+  std::string text = "run,node,time_ms,ac_w,dc_w\n";
+  for (int run = 1; run <= 2; ++run)
+    for (int node = 1; node <= 2; ++node)
+      for (int t = 0; t <= 100; t += 2)
+        text += fmt::format("r-{},{},{},{},{}\n", run, node, kStart + 1000 * t, 1000 * node * run, 900 * node * run);
+  return text;
+}
+
+std::string events() {
+  std::string text = "system,benchmark,run,time_ms,event,value,step_or_samples\n";
+  for (int run = 1; run <= 2; ++run)
+    text += fmt::format(
+        "2x,gpt3,r-{0},{1},run_start,,\n2x,gpt3,r-{0},{2},run_stop,,\n2x,gpt3,r-{0},{2},train_samples,5000,\n", run,
+        kStart + 10'000, kStart + 60'000);
+  return text;
+}
+
+TEST_F(Analyze, EnergyIsBetweenTheEventsWithWhatWasDeclared) {
+  const auto made = json({"analyze", "energy", put("p.csv", node_power()), "--events", put("e.csv", events()),
+                          "--meter", "ac", "--extra", "100W", "--price", "0.36"});
+  EXPECT_EQ(made["schema"], "flyball.analyze_energy/1");
+  ASSERT_EQ(made["runs"].size(), 2u);
+  EXPECT_EQ(made["runs"][0]["run"], "r-1");
+  EXPECT_NEAR(made["runs"][0]["energy_j"].get<double>(), 50 * (3000 + 100), 1e-6);
+  EXPECT_NEAR(made["runs"][1]["energy_j"].get<double>(), 50 * (6000 + 100), 1e-6);
+  EXPECT_NEAR(made["mean_energy_j"].get<double>(), 50 * 4600, 1e-6);
+  EXPECT_NEAR(made["runs"][0]["cost"].get<double>(), 50 * 3100 / 1e7, 1e-9);
+  EXPECT_EQ(made["runs"][0]["tokens"], 5000);
+  EXPECT_EQ(made["runs"][0]["coverage_fraction"], 1);
+}
+
+TEST_F(Analyze, SeveralScopesNeedAChoiceAndAWrongOneIsRefused) {
+  const std::string file = put("p.csv", node_power());
+  EXPECT_EQ(run({"analyze", "energy", file}), 2);
+  EXPECT_EQ(run({"analyze", "energy", file, "--meter", "rack"}), 2);
+  EXPECT_EQ(run({"analyze", "energy", file, "--meter", "nonsense"}), 2);
+  EXPECT_EQ(run({"analyze", "windows", file, "--meter", "ac", "--budget", "450000"}), 2);
+  EXPECT_EQ(run({"analyze", "windows", file, "--meter", "ac", "--budget", "2kW", "--window", "0s"}), 2);
+  EXPECT_NE(run({"analyze", "energy", dir_.file("absent.csv")}), 0);
+}
+
+TEST_F(Analyze, WindowsCountTheShareOfTimeOverTheBudget) {
+  std::string text = "time,gpu,power_w\n";
+  for (int i = 0; i < 100; ++i)
+    text += fmt::format("{},GPU-a,{}\n", static_cast<double>(kStart) / 1000 + 0.5 * i, i % 4 == 0 ? 400 : 300);
+  const auto made = json({"analyze", "windows", put("g.csv", text), "--budget", "350W", "--window", "0.5s", "--window",
+                          "2s", "--report", "/page.html"});
+  const auto& windows = made["runs"][0]["windows"];
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0]["window_s"], 0.5);
+  EXPECT_NEAR(windows[0]["violation_fraction"].get<double>(), 0.25, 1e-9);
+  EXPECT_EQ(windows[1]["violation_fraction"], 0);
+  EXPECT_EQ(windows[0]["sliding"]["violations"], 25);
+  EXPECT_NE(files_.read("/page.html", 1 << 24).value().find("<svg"), std::string::npos);
+}
+
+TEST_F(Analyze, PhasesAndRampsOfAJobWithEvaluations) {
+  std::string text = "time,gpu,power_w\n";
+  for (int i = 0; i < 1800; ++i) {
+    const bool evaluation = i % 200 >= 180;
+    const double power = evaluation ? 520 : i % 8 < 5 ? 600 : 420;
+    text += fmt::format("{},GPU-a,{}\n", static_cast<double>(kStart) / 1000 + i, power + (i * 7919) % 5);
+  }
+  const std::string file = put("g.csv", text);
+  const auto made = json({"analyze", "phases", file});
+  int evaluations = 0;
+  for (const auto& phase : made["runs"][0]["phases"]) evaluations += phase["label"] == "evaluation" ? 1 : 0;
+  EXPECT_EQ(evaluations, 9);
+  EXPECT_NEAR(made["runs"][0]["step_period_s"].get<double>(), 8, 0.1);
+  EXPECT_TRUE(made["runs"][0]["told"].is_null());
+  const auto ramps = json({"analyze", "ramps", file});
+  EXPECT_NEAR(ramps["runs"][0]["ramps"][0]["max_up_w_per_s"].get<double>(), 180, 5);
+  EXPECT_NEAR(ramps["runs"][0]["spectrum"]["lines"][0]["frequency_hz"].get<double>(), 0.125, 0.005);
+}
+
+}  // namespace
+}  // namespace flyball::cli

@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/presets.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/app.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "control/sampler.h"
+#include "device/nvml/nvml_driver.h"
+#include "device/twin/twin_driver.h"
+#include "report/json.h"
+#include "report/table.h"
+#include "series/recording_writer.h"
+#include "twin/scenario.h"
+
+namespace flyball::cli {
+namespace {
+
+/// Simulated recordings begin at a fixed instant, so that same seed means same bytes.
+constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
+
+struct Options {
+  std::string source = "twin";
+  std::string scenario = "v100-bert";
+  std::vector<std::string> set;
+  std::uint64_t seed = 1;
+  std::string duration;
+  std::string interval = "0.5s";
+};
+
+/// What is recorded, on which clock.
+struct Source {
+  std::optional<twin::Machine> machine;
+  std::optional<VirtualClock> virtual_clock;
+  std::unique_ptr<Driver> driver;
+  Clock* clock = nullptr;
+  std::string name;
+  bool real_time = false;
+};
+
+Result<std::unique_ptr<Source>> open_source(const Options& options, Context& context) {
+  auto source = std::make_unique<Source>();
+  if (options.source == "twin") {
+    FLYBALL_ASSIGN(const std::string presets, presets_folder());
+    FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
+    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+    scenario.parameters.seed = options.seed;
+    FLYBALL_ASSIGN(source->machine, scenario.build());
+    source->virtual_clock.emplace(kSimulatedStart);
+    source->clock = &*source->virtual_clock;
+    source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
+    source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
+    return source;
+  }
+  if (options.source == "nvml") {
+    source->clock = &context.clock;
+    source->driver = nvml::make_nvml_driver({}, context.clock);
+    source->real_time = true;
+    FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
+    source->name = fmt::format("nvml {}", epoch.version);
+    return source;
+  }
+  return fail(ErrorCode::unsupported, fmt::format("the source '{}' is not there", options.source), "--source",
+              "use twin or nvml");
+}
+
+Result<Seconds> duration_of(const Options& options, const Source& source) {
+  if (!options.duration.empty()) return parse_seconds(options.duration);
+  if (source.real_time) return Seconds(0);  // until it is stopped
+  return Seconds(600);
+}
+
+/// Until the time is over or someone says stop. Waits in short sleeps, so that a signal is heard at once.
+void hold_rounds(control::Sampler& sampler, Clock& clock, Seconds duration, const StopSignal& stop,
+                 Progress& progress) {
+  constexpr Seconds kNap(0.1);
+  const MonoTime begin = clock.now();
+  while (!stop.received()) {
+    if (duration > Seconds(0) && sampler.due() - begin >= duration) return;
+    while (clock.now() < sampler.due() && !stop.received()) {
+      clock.sleep_until(std::min(sampler.due(), clock.now() + kNap));
+    }
+    if (stop.received()) return;
+    sampler.round();
+    progress.show(fmt::format("recording: {}{}", format(clock.now() - begin),
+                              duration > Seconds(0) ? " of " + format(duration) : ""));
+  }
+}
+
+struct Outcome {
+  std::string path;
+  std::string source;
+  bool real_time = false;
+  Seconds lasted;
+  std::uint64_t bytes = 0;
+  std::uint64_t points = 0;
+  std::uint64_t dropped = 0;
+  control::SamplerReport sampler;
+};
+
+std::string text_of(const Outcome& outcome) {
+  const control::SamplerReport& r = outcome.sampler;
+  report::Table table;
+  table.columns = {{""}, {""}};
+  table.rows = {{"Recording", fmt::format("{}, {} bytes", outcome.path, outcome.bytes)},
+                {"Source", outcome.source},
+                {"Covers", format(outcome.lasted) + (outcome.real_time ? "" : " simulated")},
+                {"Rounds", fmt::format("{} every {}, {} points", r.rounds, format(r.interval), outcome.points)},
+                {"Gaps", r.gaps == 0 ? "none" : fmt::format("{}, the longest {}", r.gaps, format(r.longest_gap))},
+                {"Failed reads", std::to_string(r.failed_reads)}};
+  if (outcome.real_time) {
+    table.rows.push_back(
+        {"Overhead", fmt::format("{} of a core; a round of reads takes {}, {} at most", format_percent(r.core_fraction),
+                                 format(r.call_time_mean), format(r.call_time_max))});
+  }
+  if (r.slowed > 0) table.rows.push_back({"Slowed down", fmt::format("{} times, reading cost too much", r.slowed)});
+  if (outcome.dropped > 0) table.rows.push_back({"Lost", fmt::format("{} points: {}", outcome.dropped, r.flush_error)});
+  return report::to_text(table);
+}
+
+report::Json json_of(const Outcome& outcome) {
+  const control::SamplerReport& r = outcome.sampler;
+  report::Json made = report::document("record");
+  made["file"] = report::text(outcome.path);
+  made["source"] = report::text(outcome.source);
+  made["duration_s"] = report::number(outcome.lasted.value());
+  made["interval_s"] = report::number(r.interval.value());
+  made["rounds"] = r.rounds;
+  made["points"] = outcome.points;
+  made["points_dropped"] = outcome.dropped;
+  made["size_bytes"] = outcome.bytes;
+  made["gaps"] = r.gaps;
+  made["longest_gap_s"] = report::number(r.longest_gap.value());
+  made["failed_reads"] = r.failed_reads;
+  made["round_mean_s"] = outcome.real_time ? report::number(r.call_time_mean.value()) : report::Json(nullptr);
+  made["round_max_s"] = outcome.real_time ? report::number(r.call_time_max.value()) : report::Json(nullptr);
+  made["core_fraction"] = outcome.real_time ? report::number(r.core_fraction) : report::Json(nullptr);
+  made["slowed"] = r.slowed;
+  return made;
+}
+
+Result<> record(const Options& options, Context& context) {
+  const std::string path = context.out.take_path();
+  if (path.empty()) return fail(ErrorCode::input, "no file is named", "--output", "flyball record --output run.fbr");
+  FLYBALL_ASSIGN(const Seconds interval, parse_seconds(options.interval));
+  if (interval < Seconds(0.05) || interval > Seconds(3600)) {
+    return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
+                "--interval");
+  }
+  FLYBALL_ASSIGN(const auto source, open_source(options, context));
+  FLYBALL_ASSIGN(const Seconds duration, duration_of(options, *source));
+  if (context.options.dry_run) {
+    return context.out.write(fmt::format("would record {} every {} into {}\n", source->name, format(interval), path));
+  }
+  FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
+  Clock& clock = *source->clock;
+  const MonoTime begin = clock.now();
+  FLYBALL_ASSIGN(const auto writer,
+                 series::RecordingWriter::open(context.files, path,
+                                               {clock.wall(), begin, epoch.boot_id,
+                                                fmt::format("flyball {}", version()), source->name, interval}));
+  control::SamplerOptions sampling;
+  sampling.interval = interval;
+  sampling.devices = context.options.gpus;
+  control::Sampler sampler(*source->driver, clock, *writer, sampling,
+                           source->real_time ? control::process_core_time : std::function<Seconds()>());
+  FLYBALL_TRY(sampler.start());
+  const StopSignal stop;
+  {
+    Progress progress(context.options, context.clock);
+    hold_rounds(sampler, clock, duration, stop, progress);
+  }
+  Outcome outcome{path, source->name, source->real_time, clock.now() - begin, 0, 0, 0, sampler.report()};
+  FLYBALL_TRY(writer->close(clock.now(), stop.received() ? "stopped by a signal" : "the time was over"));
+  outcome.bytes = writer->bytes();
+  outcome.points = writer->points();
+  outcome.dropped = writer->dropped_points();
+  FLYBALL_TRY(context.out.write(context.options.json ? report::dump(json_of(outcome)) : text_of(outcome)));
+  if (outcome.dropped > 0)
+    return fail(ErrorCode::degraded, fmt::format("{} points could not be kept", outcome.dropped), path,
+                outcome.sampler.flush_error);
+  return {};
+}
+
+}  // namespace
+
+void add_record(Registry& registry) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = registry.add(
+      {.name = "record",
+       .summary = "Record what the sensors say",
+       .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
+                   "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
+                   "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+                   "An existing recording is continued. A signal ends it cleanly; a killed one loses 5 s at most."},
+      [options](Context& context) { return record(*options, context); });
+  command.add_option("--source", options->source, "twin (simulated, in virtual time) or nvml")->capture_default_str();
+  command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "Of the twin: same seed, same recording")->capture_default_str();
+  command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--duration", options->duration, "How long (default: the twin 10min, else until stopped)")
+      ->type_name("TIME");
+  command.add_option("--interval", options->interval, "Between rounds of reads")
+      ->type_name("TIME")
+      ->capture_default_str();
+}
+
+}  // namespace flyball::cli

@@ -1,0 +1,174 @@
+#include "control/sampler.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace flyball::control {
+
+Seconds process_core_time() {
+  timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return Seconds(static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9);
+}
+
+Sampler::Sampler(Driver& driver, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
+                 std::function<Seconds()> core_time)
+    : driver_(driver),
+      clock_(clock),
+      writer_(writer),
+      options_(std::move(options)),
+      core_time_(std::move(core_time)),
+      source_(driver.name()),
+      interval_(options_.interval) {}
+
+Result<> Sampler::start() {
+  FLYBALL_ASSIGN(const auto found, driver_.devices());
+  std::vector<DeviceId> wanted = options_.devices;
+  if (wanted.empty()) {
+    for (const auto& info : found) wanted.push_back(info.id);
+  }
+  if (wanted.empty())
+    return fail(ErrorCode::unsupported, "there is no board to record", driver_.name(), "flyball doctor");
+  for (const auto& id : wanted) {
+    const bool here = std::any_of(found.begin(), found.end(), [&](const DeviceInfo& info) { return info.id == id; });
+    if (!here) return fail(ErrorCode::input, "there is no such board", id.text(), "flyball doctor lists them");
+    boards_.push_back({id, {}, {}});
+  }
+  started_ = due_ = last_round_ = flushed_ = adapted_ = clock_.now();
+  wall_offset_ns_ = clock_.wall().nanoseconds() - clock_.now().nanoseconds();
+  if (core_time_) core_at_start_ = core_at_adapt_ = core_time_();
+  event(started_, "recording_start", interval_.value(), fmt::format("{}, {} boards", source_, boards_.size()));
+  return {};
+}
+
+void Sampler::event(MonoTime at, const std::string& kind, double value, const std::string& detail) {
+  (void)writer_.event(at, {{}, kind, {}, {}, value, detail});  // events wait in a bounded queue, they cannot fail here
+}
+
+void Sampler::round() {
+  const MonoTime begin = clock_.now();
+  note_gap(begin);
+  note_wall_step(begin);
+  for (auto& board : boards_) read_board(board);
+  const MonoTime end = clock_.now();
+  const Seconds took = end - begin;
+  busy_ += took;
+  busy_since_adapt_ += took;
+  report_.call_time_max = std::max(report_.call_time_max, took);
+  ++report_.rounds;
+  last_round_ = begin;
+  if (begin - adapted_ >= interval_ * 20) adapt(begin);
+  if (end - flushed_ >= options_.flush) flush(end);
+  // Rounds that are past are not made up for: a burst of reads tells nothing about the time that was missed.
+  due_ = due_ + interval_;
+  if (due_ <= clock_.now()) due_ = clock_.now() + interval_;
+}
+
+void Sampler::note_gap(MonoTime now) {
+  if (report_.rounds == 0) return;
+  const Seconds since = now - last_round_;
+  if (since < interval_ * 2.5) return;  // one missed round is jitter, two are a gap
+  ++report_.gaps;
+  report_.longest_gap = std::max(report_.longest_gap, since);
+  event(now, "recording_gap", since.value(), "no round was held; the time is not covered");
+}
+
+void Sampler::note_wall_step(MonoTime now) {
+  constexpr std::int64_t kNoticedNs = 10'000'000;  // slewing corrects at most 0.05 % of a round
+  const std::int64_t offset = clock_.wall().nanoseconds() - clock_.now().nanoseconds();
+  const std::int64_t step = offset - wall_offset_ns_;
+  wall_offset_ns_ = offset;
+  if (std::llabs(step) < kNoticedNs) return;
+  event(now, "wall_step", static_cast<double>(step) * 1e-9,
+        "the wall clock was set; recorded times follow the monotonic clock");
+}
+
+void Sampler::put(Board& board, Signal signal, MonoTime at, double value, Status status, Scope scope) {
+  // What a board does not have is said once, not twice a second.
+  const auto last = board.last.find(signal);
+  if (status == Status::not_supported && last != board.last.end() && last->second == status) return;
+  board.last[signal] = status;
+  auto found = board.series.find(signal);
+  if (found == board.series.end()) {
+    found = board.series.emplace(signal, writer_.begin_series({board.device, signal, scope, source_})).first;
+  }
+  const auto kept = writer_.point(found->second, at, value, status);
+  if (!kept) {
+    ++report_.flush_failures;
+    report_.flush_error = kept.error().message();
+  }
+}
+
+void Sampler::read_board(Board& board) {
+  const auto read = driver_.read(board.device);
+  if (!read) {
+    ++report_.failed_reads;
+    const MonoTime now = clock_.now();
+    for (const auto& [signal, series] : board.series) {
+      if (board.last[signal] != Status::not_supported) put(board, signal, now, 0, Status::failed, Scope::board);
+    }
+    return;
+  }
+  const GpuReading& r = *read;
+  const auto give = [&](Signal signal, const auto& sample, auto number) {
+    put(board, signal, r.taken, sample.ok() ? number(*sample) : 0, sample.status, r.scope);
+  };
+  const auto unit = [](const auto& quantity) { return quantity.value(); };
+  const auto plain = [](double value) { return value; };
+  const auto watts = [](Milliwatts limit) { return limit.watts().value(); };
+  give(Signal::power_average, r.power_average, unit);
+  give(Signal::power_instant, r.power_instant, unit);
+  give(Signal::energy, r.energy, unit);
+  give(Signal::utilisation, r.utilisation_fraction, plain);
+  give(Signal::temperature, r.temperature, unit);
+  give(Signal::sm_clock, r.sm_clock, unit);
+  give(Signal::memory_clock, r.memory_clock, unit);
+  give(Signal::limit_requested, r.limit_requested, watts);
+  give(Signal::limit_enforced, r.limit_enforced, watts);
+  give(Signal::throttle, r.throttle, [](ThrottleReasons reasons) { return static_cast<double>(reasons.bits); });
+  give(Signal::fan, r.fan_fraction, plain);
+}
+
+/// Doubles the interval where reading costs too much, and halves it again, down to what was asked for, once the cost
+/// would still be well inside the limit.
+void Sampler::adapt(MonoTime now) {
+  const Seconds elapsed = now - adapted_;
+  const double core = core_time_ ? (core_time_() - core_at_adapt_) / elapsed : 0;
+  const double busy = busy_since_adapt_ / elapsed;
+  adapted_ = now;
+  busy_since_adapt_ = Seconds(0);
+  if (core_time_) core_at_adapt_ = core_time_();
+  const double share = std::max(core / options_.most_core_fraction, busy / options_.most_busy_fraction);
+  Seconds next = interval_;
+  if (share > 1) next = std::min(interval_ * 2, std::max(options_.longest_interval, options_.interval));
+  if (share < 0.25) next = std::max(interval_ / 2, options_.interval);
+  if (next == interval_) return;
+  if (next > interval_) ++report_.slowed;
+  interval_ = next;
+  event(now, "interval_changed", interval_.value(),
+        fmt::format("reading took {} of a core and {} of the time", format_percent(core), format_percent(busy)));
+}
+
+void Sampler::flush(MonoTime now) {
+  flushed_ = now;
+  if (const auto done = writer_.flush(); !done) {
+    ++report_.flush_failures;
+    report_.flush_error = done.error().message();
+  }
+}
+
+SamplerReport Sampler::report() const {
+  SamplerReport report = report_;
+  const Seconds elapsed = clock_.now() - started_;
+  if (report.rounds > 0) report.call_time_mean = busy_ / static_cast<double>(report.rounds);
+  if (core_time_ && elapsed > Seconds(0)) report.core_fraction = (core_time_() - core_at_start_) / elapsed;
+  report.interval = interval_;
+  return report;
+}
+
+}  // namespace flyball::control

@@ -1,0 +1,91 @@
+#pragma once
+// Reads every board at an interval into a recording, measures what that costs and slows down where it costs too much.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/driver.h"
+#include "series/recording_writer.h"
+
+namespace flyball::control {
+
+struct SamplerOptions {
+  Seconds interval{0.5};
+  std::vector<DeviceId> devices;  ///< empty = all that are there
+  Seconds flush{5};               ///< what a killed process loses at most
+  /// Above so much of one core, processor time of this process, the interval doubles. Sampling at 100 ms has cost jobs
+  /// 2 % of their decode latency.
+  double most_core_fraction = 0.005;
+  /// The same for the share of the interval spent in driver calls, which jobs' own calls wait for.
+  double most_busy_fraction = 0.1;
+  Seconds longest_interval{10};
+};
+
+struct SamplerReport {
+  std::uint64_t rounds = 0;
+  std::uint64_t failed_reads = 0;
+  std::uint64_t gaps = 0;  ///< rounds that could not be held: the machine slept, or a call hung
+  Seconds longest_gap;
+  Seconds call_time_mean;  ///< of a whole round, by the sampler's clock
+  Seconds call_time_max;
+  double core_fraction = 0;  ///< of one core, over the whole run; 0 if it was not measured
+  Seconds interval;          ///< as it is now
+  std::uint64_t slowed = 0;  ///< times that the interval was doubled
+  std::uint64_t flush_failures = 0;
+  std::string flush_error;  ///< the last one
+};
+
+class Sampler {
+ public:
+  /// All outlive the sampler. `core_time` tells this process' processor time; empty where time is virtual.
+  Sampler(Driver& driver, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
+          std::function<Seconds()> core_time);
+
+  /// Finds the boards and names their series.
+  Result<> start();
+  /// When the next round is due.
+  MonoTime due() const { return due_; }
+  /// One round, now: reads all boards, notes gaps and steps of the wall clock, flushes when it is time.
+  void round();
+  SamplerReport report() const;
+
+ private:
+  struct Board {
+    DeviceId device;
+    std::unordered_map<Signal, std::uint32_t> series;
+    std::unordered_map<Signal, Status> last;
+  };
+
+  void read_board(Board& board);
+  void put(Board& board, Signal signal, MonoTime at, double value, Status status, Scope scope);
+  void note_gap(MonoTime now);
+  void note_wall_step(MonoTime now);
+  void adapt(MonoTime now);
+  void flush(MonoTime now);
+  void event(MonoTime at, const std::string& kind, double value, const std::string& detail);
+
+  Driver& driver_;
+  Clock& clock_;
+  series::RecordingWriter& writer_;
+  SamplerOptions options_;
+  std::function<Seconds()> core_time_;
+  std::vector<Board> boards_;
+  std::string source_;
+  Seconds interval_;
+  MonoTime started_, due_, last_round_, flushed_, adapted_;
+  Seconds core_at_start_, core_at_adapt_;
+  Seconds busy_since_adapt_;
+  Seconds busy_;
+  std::int64_t wall_offset_ns_ = 0;
+  SamplerReport report_;
+};
+
+/// Processor time used by this process.
+Seconds process_core_time();
+
+}  // namespace flyball::control

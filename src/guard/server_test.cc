@@ -1,0 +1,275 @@
+#include "guard/server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "base/temp_dir.h"
+#include "guard/client.h"
+#include "guard/engine_test_support.h"
+
+namespace flyball::guard {
+namespace {
+
+using nlohmann::json;
+
+/// A client of bare sockets: the test decides when the server looks.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy(path.begin(), path.end(), address.sun_path);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  void send(std::string_view text) {
+    EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT),
+              static_cast<ssize_t>(text.size()));
+  }
+  /// Empty when nothing is there; "closed" when the server hung up.
+  std::string receive() {
+    char block[1 << 16];
+    const ssize_t n = ::recv(socket_.get(), block, sizeof block, MSG_DONTWAIT);
+    if (n == 0) return "closed";
+    return n < 0 ? "" : std::string(block, static_cast<std::size_t>(n));
+  }
+  void close() { socket_ = Descriptor(); }
+  int get() const { return socket_.get(); }
+
+ private:
+  Descriptor socket_;
+};
+
+class ServerTest : public EngineTest {
+ protected:
+  ServerTest() {
+    start();
+    options.path = folder.file("guard.sock");
+  }
+  void listen() {
+    auto listening = Server::listen(*engine, clock, options);
+    ASSERT_TRUE(listening) << (listening ? "" : listening.error().message());
+    server = *std::move(listening);
+  }
+  json ask(RawClient& client, const std::string& line) {
+    client.send(line + "\n");
+    server->turn(Seconds(0));
+    server->turn(Seconds(0));
+    return json::parse(client.receive(), nullptr, false);
+  }
+  json acquire(RawClient& client, const char* authority = "job") {
+    return ask(client, std::string(R"({"v":1,"id":1,"verb":"acquire","kind":"saving","authority":")") + authority +
+                           R"(","devices":["GPU-a","GPU-b"],"purpose":"test","future_field":[1]})");
+  }
+  json write(RawClient& client, const json& lease, int milliwatts) {
+    return ask(client, json{{"v", 1},
+                            {"id", 2},
+                            {"verb", "write"},
+                            {"lease", lease},
+                            {"writes", {{{"device", "GPU-a"}, {"power_limit_mw", milliwatts}}}}}
+                           .dump());
+  }
+
+  TempDir folder;
+  ServerOptions options;
+  std::unique_ptr<Server> server;
+};
+
+TEST_F(ServerTest, LeaseWriteReleaseOverTheSocket) {
+  listen();
+  struct stat info {};
+  ASSERT_EQ(::stat(options.path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0660u);
+  RawClient client(options.path);
+  const json lease = acquire(client);
+  ASSERT_EQ(lease["ok"], true) << lease;
+  const json written = write(client, lease["lease"], 600000);
+  EXPECT_EQ(written["writes"][0]["state"], "applied") << written;
+  EXPECT_EQ(requested(a), watts(600));
+  const json released = ask(client, json{{"v", 1}, {"id", 3}, {"verb", "release"}, {"lease", lease["lease"]}}.dump());
+  EXPECT_EQ(released["restores"][0]["restored"], true) << released;
+  EXPECT_EQ(requested(a), watts(700));
+}
+
+TEST_F(ServerTest, AClosedSocketGivesBackAtOnce) {
+  listen();
+  RawClient client(options.path);
+  write(client, acquire(client)["lease"], 600000);
+  ASSERT_EQ(requested(a), watts(600));
+  client.close();
+  server->turn(Seconds(0));
+  EXPECT_EQ(requested(a), watts(700));
+  EXPECT_EQ(server->clients(), 0u);
+}
+
+TEST_F(ServerTest, AnExitedProcessGivesBackAlthoughItsSocketIsOpenElsewhere) {
+  listen();
+  int hold[2];
+  ASSERT_EQ(::pipe(hold), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {  // connects, hands its socket on to a grandchild, and lives until told
+    RawClient client(options.path);
+    client.send("{\"v\":1,\"id\":1,\"verb\":\"acquire\",\"devices\":[\"GPU-a\"]}\n");
+    const pid_t grandchild = ::fork();
+    char byte;
+    (void)!::read(hold[0], &byte, 1);
+    if (grandchild == 0) (void)!::read(hold[0], &byte, 1);
+    ::_exit(0);
+  }
+  for (int i = 0; i < 200 && engine->leases() == 0; ++i) server->turn(Seconds(0.05));
+  ASSERT_EQ(engine->leases(), 1u);
+  ASSERT_EQ(::write(hold[1], "x", 1), 1);  // one of the two wakes
+  ASSERT_EQ(::write(hold[1], "x", 1), 1);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  for (int i = 0; i < 200 && engine->leases() != 0; ++i) server->turn(Seconds(0.05));
+  EXPECT_EQ(engine->leases(), 0u);
+  ::close(hold[0]);
+  ::close(hold[1]);
+}
+
+TEST_F(ServerTest, HostileLinesAreErrorsAndTheClientStays) {
+  listen();
+  RawClient client(options.path);
+  const std::string deep = "{\"v\":1,\"verb\":\"hello\",\"x\":" + std::string(50, '[') + std::string(50, ']') + "}";
+  for (const std::string& line : {std::string("nonsense"), std::string("[]"), std::string("{}"), deep,
+                                  std::string(R"({"v":2,"id":1,"verb":"hello"})"),
+                                  std::string(R"({"v":1,"id":1,"verb":"drop_tables"})"),
+                                  std::string(R"({"v":1,"id":-1,"verb":"hello"})"),
+                                  std::string(R"({"v":1,"id":1,"verb":"acquire","devices":["0"]})"),
+                                  std::string(R"({"v":1,"id":1,"verb":"renew","lease":99})")}) {
+    const json answer = ask(client, line);
+    EXPECT_EQ(answer["ok"], false) << line << " got " << answer;
+    EXPECT_FALSE(answer["error"]["what"].get<std::string>().empty());
+  }
+  EXPECT_EQ(ask(client, R"({"v":1,"id":7,"verb":"hello"})")["id"], 7);
+}
+
+TEST_F(ServerTest, ALineWithoutEndDropsItsClient) {
+  listen();
+  RawClient client(options.path);
+  RawClient other(options.path);
+  const std::string block(1 << 16, 'x');
+  for (int i = 0; i < 20; ++i) {
+    (void)!::send(client.get(), block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    server->turn(Seconds(0));
+  }
+  EXPECT_EQ(server->clients(), 1u);
+  EXPECT_EQ(ask(other, R"({"v":1,"id":1,"verb":"hello"})")["ok"], true);
+}
+
+TEST_F(ServerTest, AClientThatDoesNotReadIsDropped) {
+  options.longest_output = 100'000'000;
+  listen();
+  RawClient client(options.path);
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "{\"v\":1,\"id\":1,\"verb\":\"status\"}\n";
+  client.send(many);
+  server->turn(Seconds(0));
+  server->turn(Seconds(0));
+  EXPECT_EQ(server->clients(), 1u);
+  clock.advance(Seconds(6));
+  server->turn(Seconds(0));
+  EXPECT_EQ(server->clients(), 0u);
+}
+
+TEST_F(ServerTest, TooManyClientsAreTurnedAway) {
+  options.most_clients = 2;
+  listen();
+  RawClient first(options.path), second(options.path), third(options.path);
+  server->turn(Seconds(0));
+  EXPECT_EQ(third.receive(), "closed");
+  EXPECT_EQ(server->clients(), 2u);
+}
+
+TEST_F(ServerTest, AuthorityComesFromTheKernelNotFromTheRequest) {
+  options.rules.site_uids.clear();
+  listen();
+  RawClient client(options.path);
+  const json refused = acquire(client, "site");
+  EXPECT_EQ(refused["error"]["code"], "refused") << refused;
+  EXPECT_EQ(acquire(client, "job")["ok"], true);
+  EXPECT_EQ(ask(client, R"({"v":1,"id":1,"verb":"lift"})")["ok"], false);
+  EXPECT_EQ(ask(client, R"({"v":1,"id":1,"verb":"meter","meter_w":1,"gpu_sum_w":1})")["ok"], false);
+  EXPECT_EQ(ask(client, R"({"v":1,"id":1,"verb":"allow","uid":0,"devices":["GPU-a"]})")["ok"], false);
+}
+
+TEST_F(ServerTest, AJobAsksOnlyForWhatItsUserIsAllowed) {
+  options.rules.require_allowance = true;
+  listen();
+  RawClient site(options.path);
+  // This test's user is the only one there is; it is the site as long as the server says so, a job afterwards.
+  const auto uid = std::to_string(::getuid());
+  options.rules.site_uids = {::getuid()};
+  listen();
+  RawClient prolog(options.path);
+  EXPECT_EQ(ask(prolog, R"({"v":1,"id":1,"verb":"allow","uid":)" + uid + R"(,"devices":["GPU-a"]})")["ok"], true);
+  options.rules.site_uids.clear();
+  listen();
+  RawClient job(options.path);
+  const json refused = acquire(job);
+  EXPECT_EQ(refused["error"]["code"], "refused") << refused;
+}
+
+TEST_F(ServerTest, ALeaseOfAnotherClientIsRefused) {
+  options.rules.site_uids.clear();
+  listen();
+  RawClient owner(options.path);
+  const json lease = acquire(owner)["lease"];
+  RawClient thief(options.path);
+  EXPECT_EQ(write(thief, lease, 600000)["ok"], false);
+  EXPECT_EQ(requested(a), watts(700));
+}
+
+TEST_F(ServerTest, AnUnrenewedLeaseEndsWhileTheSocketStaysOpen) {
+  listen();
+  RawClient client(options.path);
+  write(client, acquire(client)["lease"], 600000);
+  clock.advance(Seconds(10.5));
+  server->turn(Seconds(0));
+  EXPECT_EQ(requested(a), watts(700));
+}
+
+TEST_F(ServerTest, TheClientIsALimitAuthority) {
+  listen();
+  std::atomic<bool> done = false;
+  auto used = std::async(std::launch::async, [&]() -> Result<> {
+    const auto finish = [&](Result<> result) { return done = true, result; };
+    auto client = GuardClient::connect(options.path, Seconds(20));
+    if (!client) return finish(fail(client.error()));
+    LimitAuthority& authority = **client;
+    LeaseRequest request;
+    request.devices = {a};
+    const auto lease = authority.acquire(request);
+    if (!lease) return finish(fail(lease.error()));
+    if (const auto renewed = authority.renew(*lease); !renewed) return finish(renewed);
+    const auto written = authority.write(*lease, {{a, watts(600), {}}});
+    if (!written || written->front().state != WriteState::applied || *written->front().enforced != watts(600)) {
+      return finish(fail(ErrorCode::failed, "not applied"));
+    }
+    const auto restored = authority.restore_all("test");
+    if (!restored || restored->size() != 1 || !restored->front().restored) {
+      return finish(fail(ErrorCode::failed, "not restored"));
+    }
+    return finish(authority.renew(*lease));
+  });
+  while (!done) server->turn(Seconds(0.01));
+  const auto last = used.get();
+  ASSERT_FALSE(last);
+  EXPECT_NE(last.error().what.find("is over"), std::string::npos) << last.error().message();
+}
+
+TEST(GuardClient, NoGuardNamesTheRemedy) {
+  TempDir folder;
+  const auto client = GuardClient::connect(folder.file("none"));
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().exit_code(), 3);
+  EXPECT_NE(client.error().remedy.find("sudo flyball-guard restore"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace flyball::guard
