@@ -302,7 +302,10 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
   const Milliwatts shown = present(board);
   if (!same_limit(shown, value, config_.rounding)) {
     if (!called) return {WriteState::failed, called.error().message()};
-    if (!same_limit(shown, before, config_.rounding)) hold.add_intent(shown);
+    if (!same_limit(shown, before, config_.rounding)) {  // what our call did instead is ours to undo
+      hold.add_intent(shown);
+      (void)save(hold, Durability::survives_crash);
+    }
     return {WriteState::failed, fmt::format("the driver accepted {} and then shows {}", format(value), format(shown))};
   }
   hold.accepted = shown;
