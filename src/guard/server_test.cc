@@ -144,12 +144,12 @@ TEST_F(ServerTest, HostileLinesAreErrorsAndTheClientStays) {
   listen();
   RawClient client(options.path);
   const std::string deep = "{\"v\":1,\"verb\":\"hello\",\"x\":" + std::string(50, '[') + std::string(50, ']') + "}";
-  for (const std::string& line : {std::string("nonsense"), std::string("[]"), std::string("{}"), deep,
-                                  std::string(R"({"v":2,"id":1,"verb":"hello"})"),
-                                  std::string(R"({"v":1,"id":1,"verb":"drop_tables"})"),
-                                  std::string(R"({"v":1,"id":-1,"verb":"hello"})"),
-                                  std::string(R"({"v":1,"id":1,"verb":"acquire","devices":["0"]})"),
-                                  std::string(R"({"v":1,"id":1,"verb":"renew","lease":99})")}) {
+  for (const std::string& line :
+       {std::string("nonsense"), std::string("[]"), std::string("{}"), deep,
+        std::string(R"({"v":2,"id":1,"verb":"hello"})"), std::string(R"({"v":1,"id":1,"verb":"drop_tables"})"),
+        std::string(R"({"v":1,"id":-1,"verb":"hello"})"),
+        std::string(R"({"v":1,"id":1,"verb":"acquire","devices":["0"]})"),
+        std::string(R"({"v":1,"id":1,"verb":"renew","lease":99})")}) {
     const json answer = ask(client, line);
     EXPECT_EQ(answer["ok"], false) << line << " got " << answer;
     EXPECT_FALSE(answer["error"]["what"].get<std::string>().empty());
