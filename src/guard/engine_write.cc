@@ -261,6 +261,9 @@ Result<> Engine::prepare_hold(Board& board, Milliwatts value, bool may_go_unjour
 Engine::Sent Engine::send(Board& board, Milliwatts value, bool may_go_unjournaled) {
   const Milliwatts before = present(board);
   const bool first = !board.hold;
+  // An earlier call with this very value may still be stuck: its landing must be known for ours then, too.
+  const bool stuck = board.hold && std::find(board.hold->intents.begin(), board.hold->intents.end(), value) !=
+                                       board.hold->intents.end();
   if (const auto ready = prepare_hold(board, value, may_go_unjournaled); !ready) {
     return {WriteState::refused, ready.error().message()};
   }
@@ -273,6 +276,8 @@ Engine::Sent Engine::send(Board& board, Milliwatts value, bool may_go_unjournale
   board.written_at = parts_.clock.now();
   const auto called = parts_.driver.set_power_limit(board.id, value);
   const Sent sent = judge(board, value, before, called);
+  const bool landed = called && board.hold->accepted && same_limit(*board.hold->accepted, value, config_.rounding);
+  if (landed && !stuck) std::erase(board.hold->intents, value);
   audit("write", board.id, 0, std::string(to_string(sent.state)),
         fmt::format("{} to {}{}{}", format(before), format(value), sent.reason.empty() ? "" : ": ", sent.reason));
   if (sent.state == WriteState::failed) {
@@ -297,13 +302,15 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
   const Milliwatts shown = present(board);
   if (!same_limit(shown, value, config_.rounding)) {
     if (!called) return {WriteState::failed, called.error().message()};
-    if (!same_limit(shown, before, config_.rounding)) hold.add_intent(shown);
+    if (!same_limit(shown, before, config_.rounding)) {  // what our call did instead is ours to undo
+      hold.add_intent(shown);
+      (void)save(hold, Durability::survives_crash);
+    }
     return {WriteState::failed, fmt::format("the driver accepted {} and then shows {}", format(value), format(shown))};
   }
   hold.accepted = shown;
   board.shown_before = shown;
   board.stranger.reset();
-  if (called) std::erase(hold.intents, value);
   see_ceiling(board);
   if (!is_known(board.limits.enforced)) return {WriteState::failed, "the enforced limit cannot be read any more"};
   if (board.limits.enforced.value > value + config_.rounding) {

@@ -42,8 +42,8 @@ TEST(Protocol, RequestsComeThrough) {
 
 TEST(Protocol, LimitsAreWholeMilliwatts) {
   std::uint64_t id = 0;
-  const auto request = parse_request(
-      R"({"v":1,"verb":"write","lease":1,"writes":[{"device":"GPU-a","power_limit_mw":287.5}]})", id);
+  const auto request =
+      parse_request(R"({"v":1,"verb":"write","lease":1,"writes":[{"device":"GPU-a","power_limit_mw":287.5}]})", id);
   ASSERT_FALSE(request);
   EXPECT_NE(request.error().what.find("whole milliwatts"), std::string::npos);
 }

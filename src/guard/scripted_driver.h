@@ -49,17 +49,17 @@ class ScriptedDriver final : public Driver {
     for (const auto& [id, board] : boards_) ids.push_back(id);
     return ids;
   }
-  /// Limits are back at their defaults, locks are gone; calls under way are not.
+  /// Limits are back at their defaults, locks and stuck calls are gone: a driver in use cannot be unloaded.
   void reload() {
     load_ = "load-" + std::to_string(++loads_);
     for (auto& [id, board] : boards_) {
       board.requested = board.factory_default;
       board.clocks_locked = false;
+      board.late.reset();
     }
   }
   void reboot() {
     boot_ = "boot-" + std::to_string(++loads_);
-    for (auto& [id, board] : boards_) board.late.reset();
     reload();
   }
   void land_late(const DeviceId& id) {

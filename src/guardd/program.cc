@@ -74,8 +74,8 @@ Result<House> open_house(const Options& options, Driver& driver, Clock& clock, F
   FLYBALL_TRY(make_folder_of(files, settings.audit));
   FLYBALL_ASSIGN(house.lock, take_lock(settings.journal));
   FLYBALL_ASSIGN(house.audit, guard::AuditLog::open(files, settings.audit));
-  FLYBALL_ASSIGN(house.engine, guard::Engine::start({driver, clock, files, *house.audit},
-                                                    guard::make_engine_config(options.settings)));
+  const guard::EngineParts parts{driver, clock, files, *house.audit};
+  FLYBALL_ASSIGN(house.engine, guard::Engine::start(parts, guard::make_engine_config(options.settings)));
   return house;
 }
 
@@ -121,7 +121,9 @@ void print(const std::vector<guard::RestoreOutcome>& outcomes, bool json) {
 Result<> restore_through(const Options& options) {
   FLYBALL_ASSIGN(const auto client, guard::GuardClient::connect(options.settings.guard.socket));
   FLYBALL_ASSIGN(auto outcomes, client->restore_all("flyball-guard restore"));
-  if (options.lift) FLYBALL_ASSIGN(outcomes, client->lift({}));
+  if (options.lift) {
+    FLYBALL_ASSIGN(outcomes, client->lift({}));
+  }
   print(outcomes, options.json);
   return judge(outcomes);
 }

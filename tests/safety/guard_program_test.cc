@@ -1,0 +1,171 @@
+// ctest: needs flyball-guard flyball-fakegpu
+// The program flyball-guard and its unit, as a service manager and an operator see them.
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <regex>
+
+#include "guard/audit_log.h"
+#include "guard_rig.h"
+
+namespace flyball {
+namespace {
+
+using guard::WriteState;
+
+class GuardProgram : public ::testing::Test {
+ protected:
+  GuardProgram() : rig(2), ids(rig.ids()) {}
+  /// A lease that has lowered both boards.
+  std::unique_ptr<guard::GuardClient> lowered() {
+    auto client = guard::GuardClient::connect(rig.socket());
+    EXPECT_TRUE(client);
+    guard::LeaseRequest request;
+    request.devices = ids;
+    const auto lease = (*client)->acquire(request);
+    EXPECT_TRUE(lease) << (lease ? "" : lease.error().message());
+    const auto outcomes =
+        (*client)->write(*lease, {{ids[0], Milliwatts(600'000), {}}, {ids[1], Milliwatts(610'000), {}}});
+    EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message());
+    for (const auto& outcome : *outcomes) EXPECT_EQ(outcome.state, WriteState::applied) << outcome.reason;
+    return std::move(*client);
+  }
+  std::int64_t limit(std::size_t board) { return rig.boards().at(board).second; }
+  std::string output(const std::string& name) {
+    std::ifstream in(rig.file(name));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  GuardRig rig;
+  std::vector<DeviceId> ids;
+};
+
+TEST_F(GuardProgram, StopGivesBack) {
+  rig.start_guard();
+  const auto client = lowered();
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_EQ(rig.guard().end(SIGTERM), 0);
+  EXPECT_EQ(limit(0), 700'000);
+  EXPECT_EQ(limit(1), 700'000);
+  const auto audit = guard::verify_audit_files(system_filesystem(), rig.file("audit"));
+  ASSERT_TRUE(audit);
+  EXPECT_TRUE(audit->sound()) << audit->problems.front().text;
+  EXPECT_GT(audit->lines, 6u);
+}
+
+TEST_F(GuardProgram, StopSaysWhatIsNotBack) {
+  rig.start_guard();
+  const auto client = lowered();
+  rig.fakegpu({"fault", "return", "set_limit", "NO_PERMISSION", "--gpu", ids[0].text()});
+  EXPECT_EQ(rig.guard().end(SIGTERM), 5);
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_EQ(limit(1), 700'000) << "one failing restore keeps no other";
+  rig.fakegpu({"fault", "clear"});
+  EXPECT_EQ(rig.run_guard("restore"), 0) << "the journal keeps what is owed";
+  EXPECT_EQ(limit(0), 700'000);
+}
+
+TEST_F(GuardProgram, OneGuardAMachine) {
+  rig.start_guard();
+  const auto client = lowered();
+  EXPECT_EQ(rig.run_guard("serve"), 3);
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_EQ(rig.run_guard("restore"), 0) << "asks the one that runs";
+  EXPECT_EQ(limit(0), 700'000);
+  EXPECT_EQ(rig.run_guard("status"), 0);
+  EXPECT_NE(output("command.out").find("flyball.guard_status/1"), std::string::npos);
+}
+
+TEST_F(GuardProgram, RestoreWithoutAnythingToRestore) {
+  EXPECT_EQ(rig.run_guard("restore"), 0);
+  EXPECT_EQ(rig.run_guard("status"), 3) << "no guard runs";
+  EXPECT_EQ(rig.run_guard("nonsense"), 2);
+}
+
+TEST_F(GuardProgram, AKilledGuardsLimitsComeBackByRestoreAlone) {
+  rig.start_guard();
+  const auto client = lowered();
+  rig.guard().end(SIGKILL);
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_EQ(rig.run_guard("restore"), 0);
+  EXPECT_EQ(limit(0), 700'000);
+}
+
+TEST_F(GuardProgram, AHungBoardDoesNotKeepTheOther) {
+  rig.start_guard();
+  auto client = lowered();
+  rig.fakegpu({"fault", "hang", "all", "--gpu", ids[0].text()});
+  client.reset();
+  rig.wait_until([&] { return limit(1) == 700'000; }, Seconds(30), "the healthy board is not given back");
+  rig.fakegpu({"fault", "clear"});
+  rig.wait_until([&] { return limit(0) == 700'000; }, Seconds(90), "the board that hung is not given back");
+}
+
+TEST_F(GuardProgram, TheWatchdogIsFed) {
+  const guard::Descriptor manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = rig.file("notify");
+  std::copy(path.begin(), path.end(), address.sun_path);
+  ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  ::setenv("WATCHDOG_USEC", "500000", 1);
+  rig.start_guard();
+  ::unsetenv("NOTIFY_SOCKET");
+  ::unsetenv("WATCHDOG_USEC");
+  const auto next = [&] {
+    pollfd polled{manager.get(), POLLIN, 0};
+    if (::poll(&polled, 1, 30'000) != 1) return std::string("nothing");
+    char block[256];
+    const ssize_t n = ::recv(manager.get(), block, sizeof block, 0);
+    return std::string(block, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  };
+  EXPECT_EQ(next(), "READY=1");
+  EXPECT_EQ(next(), "WATCHDOG=1");
+  EXPECT_EQ(next(), "WATCHDOG=1");
+  EXPECT_EQ(rig.guard().end(SIGTERM), 0);
+}
+
+/// What `command` prints.
+std::string shell(const std::string& command) {
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  std::string text;
+  std::array<char, 4096> block;
+  for (std::size_t n; pipe != nullptr && (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) {
+    text.append(block.data(), n);
+  }
+  const int status = pipe == nullptr ? -1 : ::pclose(pipe);
+  return text + fmt::format("exit {}", WEXITSTATUS(status));
+}
+
+TEST(GuardBinary, LinksNothingThatIsNotItsBusiness) {
+  const std::string guard = build_folder() + "/flyball-guard";
+  const std::string linked = shell("readelf -d " + guard + " && ldd " + guard);
+  if (linked.find("NEEDED") == std::string::npos) GTEST_SKIP() << "readelf is not here: " << linked;
+  for (const char* library :
+       {"curl", "nats", "netsnmp", "sqlite", "modbus", "boost", "prometheus", "torch", "onnx", "zmq"}) {
+    EXPECT_EQ(linked.find(std::string("lib") + library), std::string::npos) << library << "\n" << linked;
+  }
+  EXPECT_EQ(linked.find("libnvidia-ml"), std::string::npos) << "found at run time, in the workers";
+}
+
+TEST(GuardUnit, IsAcceptedByTheServiceManager) {
+  if (std::system("command -v systemd-analyze >/dev/null 2>&1") != 0) GTEST_SKIP() << "systemd-analyze is not here";
+  const TempDir folder;
+  std::ifstream in("deploy/systemd/flyball-guard.service");
+  ASSERT_TRUE(in) << "run from the repository's folder";
+  const std::string unit(std::istreambuf_iterator<char>(in), {});
+  for (const char* line : {"ExecStopPost=/usr/bin/flyball-guard restore", "StartLimitIntervalSec=0", "Restart=always",
+                           "WatchdogSec=", "OOMScoreAdjust=-", "After=local-fs.target nvidia-persistenced.service"}) {
+    EXPECT_NE(unit.find(line), std::string::npos) << line;
+  }
+  std::ofstream(folder.file("flyball-guard.service"))
+      << std::regex_replace(unit, std::regex("/usr/bin/flyball-guard"), build_folder() + "/flyball-guard");
+  const std::string verdict = shell("systemd-analyze verify --man=no " + folder.file("flyball-guard.service"));
+  EXPECT_EQ(verdict, "exit 0");
+}
+
+}  // namespace
+}  // namespace flyball
