@@ -162,6 +162,7 @@ Result<Account> add_side_by_side(std::span<const Account> parts, double tokens) 
     sum.coverage_fraction += p.coverage_fraction / static_cast<double>(parts.size());
     if (p.method != sum.method) sum.method = "mixed";
   }
+  sum.coverage_fraction = std::min(1.0, sum.coverage_fraction);  // the rounding of the division
   return sum;
 }
 

@@ -4,6 +4,7 @@
 // Power from a counter is a difference over the measured time between two successful reads. What cannot be a difference
 // is named and gives no power: the first read, a repeat, a fall, a wrap that may have happened several times.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -2,6 +2,7 @@
 // Energy from power: the trapezoid rule on measured times, clipped at given instants with the value interpolated there.
 // A hole (see GapRule) adds nothing and lowers the coverage; it is never filled with the last value.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,7 +28,7 @@ struct Integral {
   Skipped skipped;
 
   /// Share of the asked time that was measured; bridged holes do not count.
-  double coverage_fraction() const { return asked > Seconds(0) ? (covered + edges) / asked : 0; }
+  double coverage_fraction() const { return asked > Seconds(0) ? std::min(1.0, (covered + edges) / asked) : 0; }
   /// Over the measured time only, so that a hole does not look like rest.
   Watts mean_power() const {
     const Seconds known = covered + bridged + edges;
