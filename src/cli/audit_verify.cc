@@ -20,6 +20,7 @@ std::string json_of(const std::string& path, const guard::AuditVerdict& verdict)
   json["schema"] = "flyball.audit_verify/1";
   json["file"] = path;
   json["sound"] = verdict.sound();
+  json["first"] = verdict.first;
   json["lines"] = verdict.lines;
   json["unsealed"] = verdict.unsealed;
   json["head"] = verdict.head.hash;
@@ -33,8 +34,8 @@ std::string json_of(const std::string& path, const guard::AuditVerdict& verdict)
 }
 
 std::string text_of(const std::string& path, const guard::AuditVerdict& verdict) {
-  std::string text =
-      fmt::format("{}: {} line(s) chained, head {}:{}\n", path, verdict.lines, verdict.head.count, verdict.head.hash);
+  std::string text = fmt::format("{}: {} line(s) chained from number {}, head {}:{}\n", path, verdict.lines,
+                                 verdict.first, verdict.head.count, verdict.head.hash);
   if (verdict.unsealed > 0)
     text += fmt::format("{} line(s) behind the head file, written before a crash\n", verdict.unsealed);
   for (const guard::AuditProblem& problem : verdict.problems) {
@@ -49,8 +50,11 @@ Result<> audit_verify(const Options& options, Context& context) {
     FLYBALL_ASSIGN(const Settings settings, load_settings(context));
     path = settings.guard.audit;
   }
-  FLYBALL_ASSIGN(guard::AuditVerdict verdict, guard::verify_audit_files(context.files, path));
-  if (!options.head.empty()) FLYBALL_TRY(guard::compare_head(verdict, options.head));
+  std::optional<guard::AuditHead> kept;
+  if (!options.head.empty()) {
+    FLYBALL_ASSIGN(kept, guard::parse_audit_head(options.head));
+  }
+  FLYBALL_ASSIGN(const guard::AuditVerdict verdict, guard::verify_audit_files(context.files, path, kept));
   FLYBALL_TRY(context.out.write(context.options.json ? json_of(path, verdict) : text_of(path, verdict)));
   if (verdict.sound()) return {};
   FLYBALL_TRY(context.out.commit());

@@ -13,7 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLargestLog = 256u << 20;
+constexpr std::size_t kFullFile = 16u << 20;     // about a day of eight boards that are written every 10 s
+constexpr std::size_t kLargestFile = 64u << 20;  // one that could not be turned over for a while
+constexpr std::size_t kMostSegments = 60;
 constexpr std::size_t kLongestLine = 8192;
 
 /// Every line begins with its own hash, which covers everything behind it: {"hash":"<64>",…}
@@ -67,7 +69,25 @@ std::optional<Line> parse_line(std::string_view text) {
               line["number"].get<std::uint64_t>()};
 }
 
-std::string body_of(std::string_view text) { return std::string(text.substr(kBodyAt)); }
+std::string_view body_of(std::string_view text) { return text.substr(kBodyAt); }
+
+std::string segment_name(const std::string& path, std::uint64_t first) { return fmt::format("{}.{:012}", path, first); }
+
+/// First line's number and path of each segment, oldest first.
+std::map<std::uint64_t, std::string> segments_of(Filesystem& files, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  const std::string prefix = path.substr(slash == std::string::npos ? 0 : slash + 1) + ".";
+  std::map<std::uint64_t, std::string> segments;
+  const auto names = files.list(folder);
+  if (!names) return segments;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + 12) continue;
+    const auto first = parse_int(name.substr(prefix.size()));
+    if (first && *first > 0) segments[static_cast<std::uint64_t>(*first)] = path + name.substr(prefix.size() - 1);
+  }
+  return segments;
+}
 
 }  // namespace
 
@@ -87,7 +107,7 @@ std::string_view to_string(AuditFault fault) {
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(Filesystem& files, std::string path) {
   std::unique_ptr<AuditLog> log(new AuditLog(files, std::move(path)));
-  auto bytes = files.read(log->path_, kLargestLog);
+  auto bytes = files.read(log->path_, kLargestFile);
   if (!bytes && bytes.error().code != ErrorCode::unsupported) return fail(bytes.error());
   std::string content = bytes ? *std::move(bytes) : std::string();
   const std::size_t end = content.rfind('\n') == std::string::npos ? 0 : content.rfind('\n') + 1;
@@ -96,21 +116,33 @@ Result<std::unique_ptr<AuditLog>> AuditLog::open(Filesystem& files, std::string 
     content.resize(end);
     FLYBALL_TRY(files.write_atomically(log->path_, content));
   }
-  if (!content.empty()) {
-    const std::size_t start = content.size() < 2 ? std::string::npos : content.rfind('\n', content.size() - 2);
-    const std::size_t from = start == std::string::npos ? 0 : start + 1;
-    const auto last = parse_line(std::string_view(content).substr(from, content.size() - 1 - from));
-    if (last) {
-      log->head_ = {last->number, last->hash};
-    } else {
-      // Go on with a new chain: verification names the place, and the guard is not stopped by an old log.
-      log::error("guard", "{}: the last line is not readable; the chain starts anew", log->path_);
-      log->head_ = {0, ""};
-    }
-  }
+  FLYBALL_TRY(log->go_on(content));
   log->sealed_ = log->head_;
+  log->size_ = content.size();
   FLYBALL_ASSIGN(log->file_, files.open_append(log->path_));
   return log;
+}
+
+/// Finds the last line, in the file or else in the newest segment.
+Result<> AuditLog::go_on(const std::string& content) {
+  std::string last_file = content;
+  const auto segments = segments_of(files_, path_);
+  if (content.empty() && !segments.empty()) {
+    FLYBALL_ASSIGN(last_file, files_.read(segments.rbegin()->second, kLargestFile));
+  }
+  if (last_file.empty()) return {};
+  const auto first = parse_line(std::string_view(last_file).substr(0, last_file.find('\n')));
+  const std::size_t start = last_file.size() < 2 ? std::string::npos : last_file.rfind('\n', last_file.size() - 2);
+  const std::size_t from = start == std::string::npos ? 0 : start + 1;
+  const auto last = parse_line(std::string_view(last_file).substr(from, last_file.size() - 1 - from));
+  if (first && last) {
+    head_ = {last->number, last->hash};
+    first_ = content.empty() ? last->number + 1 : first->number;
+  } else {
+    // Go on with a new chain: verification names the place, and the guard is not stopped by an old log.
+    log::error("guard", "{}: its lines are not readable; the chain starts anew", path_);
+  }
+  return {};
 }
 
 Result<> AuditLog::record(const AuditEvent& event) {
@@ -121,6 +153,7 @@ Result<> AuditLog::record(const AuditEvent& event) {
   torn_ = true;
   FLYBALL_TRY(file_->append(line));
   torn_ = false;
+  size_ += line.size();
   head_ = {head_.count + 1, hash};
   return {};
 }
@@ -130,109 +163,114 @@ Result<> AuditLog::seal() {
   FLYBALL_TRY(file_->sync());
   FLYBALL_TRY(files_.write_atomically(path_ + ".head", head_text(head_)));
   sealed_ = head_;
+  return size_ > kFullFile ? turn_over() : Result<>();
+}
+
+Result<> AuditLog::turn_over() {
+  FLYBALL_ASSIGN(const std::string content, files_.read(path_, kLargestFile));
+  FLYBALL_TRY(files_.write_atomically(segment_name(path_, first_), content));
+  file_.reset();
+  const auto emptied = files_.write_atomically(path_, "");
+  FLYBALL_ASSIGN(file_, files_.open_append(path_));
+  FLYBALL_TRY(emptied);
+  first_ = head_.count + 1;
+  size_ = 0;
+  auto segments = segments_of(files_, path_);
+  for (; segments.size() > kMostSegments; segments.erase(segments.begin())) {
+    FLYBALL_TRY(files_.remove(segments.begin()->second));
+  }
   return {};
 }
 
-namespace {
+void AuditVerifier::problem(AuditFault fault, std::string text) {
+  constexpr std::size_t kMost = 100;  // one damage may make thousands of lines disagree
+  if (verdict_.problems.size() < kMost) verdict_.problems.push_back({fault, first_ - 1 + number_, std::move(text)});
+}
 
-class Verifier {
- public:
-  Verifier(std::string_view log, std::string_view head) : log_(log), head_text_(head) {}
-
-  AuditVerdict run() {
-    std::uint64_t number = 0;
-    while (!log_.empty()) {
-      const std::size_t end = log_.find('\n');
-      ++number;
-      if (end == std::string_view::npos) {
-        problem(AuditFault::cut, number, "the last line does not end");
-        break;
-      }
-      check(log_.substr(0, end), number);
-      log_.remove_prefix(end + 1);
-    }
-    check_head(number);
-    verdict_.head = last_;
-    return std::move(verdict_);
-  }
-
- private:
-  void problem(AuditFault fault, std::uint64_t line, std::string text) {
-    constexpr std::size_t kMost = 100;  // one damage may make thousands of lines disagree
-    if (verdict_.problems.size() < kMost) verdict_.problems.push_back({fault, line, std::move(text)});
-  }
-
-  void check(std::string_view text, std::uint64_t number) {
-    const auto line = parse_line(text);
-    if (!line) {
-      problem(AuditFault::unreadable, number, "not a line of this log");
+void AuditVerifier::feed(std::string_view file) {
+  while (!file.empty()) {
+    const std::size_t end = file.find('\n');
+    ++number_;
+    if (end == std::string_view::npos) {
+      problem(AuditFault::cut, "the last line does not end");
       return;
     }
-    const std::string computed = hash_of(body_of(text));
-    if (computed != line->hash || text.substr(kBodyAt - 2, 2) != "\",") {
-      problem(AuditFault::edited, number, "its content does not fit its own hash");
-    } else if (line->previous != last_.hash || line->number != last_.count + 1) {
-      problem(AuditFault::missing_or_moved, number,
-              fmt::format("it says it is number {}, behind a line that is not the one before it", line->number));
-    } else {
-      ++verdict_.lines;
-      verdict_.hashes.push_back(line->hash);
-    }
-    last_ = {line->number, line->hash};
-    if (anchor() && line->number == anchor_->count && line->hash == anchor_->hash) anchored_ = true;
+    check(file.substr(0, end));
+    file.remove_prefix(end + 1);
   }
+}
 
-  bool anchor() {
-    if (!parsed_) anchor_ = parse_head(head_text_);
-    parsed_ = true;
-    return anchor_.has_value();
+void AuditVerifier::check(std::string_view text) {
+  constexpr std::size_t kRecent = 65'536;  // the head is written within a second of its line
+  const auto line = parse_line(text);
+  if (!line) {
+    problem(AuditFault::unreadable, "not a line of this log");
+    return;
   }
-
-  void check_head(std::uint64_t lines) {
-    if (!anchor()) {
-      if (lines > 0)
-        problem(AuditFault::cut, lines, "the head file is missing or unreadable: a cut end would not show");
-      return;
-    }
-    if (anchor_->count == 0) return;
-    if (!anchored_) {
-      problem(AuditFault::cut, lines,
-              fmt::format("the head says line {} with hash {}…; it is not there", anchor_->count,
-                          anchor_->hash.substr(0, 12)));
-      return;
-    }
-    verdict_.unsealed = last_.count > anchor_->count ? last_.count - anchor_->count : 0;
+  if (verdict_.first == 0) verdict_.first = line->number;
+  const bool starts = number_ == 1 && line->number == first_ && (first_ > 1 || line->previous.empty());
+  const bool follows = number_ > 1 && line->previous == last_.hash && line->number == last_.count + 1;
+  if (hash_of(body_of(text)) != line->hash || text.substr(kBodyAt - 2, 2) != "\",") {
+    problem(AuditFault::edited, "its content does not fit its own hash");
+  } else if (!starts && !follows) {
+    problem(AuditFault::missing_or_moved,
+            fmt::format("it says it is number {}, behind a line that is not the one before it", line->number));
+  } else {
+    ++verdict_.lines;
   }
+  last_ = {line->number, line->hash};
+  if (kept_ && last_ == *kept_) kept_seen_ = true;
+  recent_[line->number] = line->hash;
+  if (recent_.size() > kRecent) recent_.erase(recent_.begin());
+}
 
-  std::string_view log_;
-  std::string_view head_text_;
-  AuditVerdict verdict_;
-  AuditHead last_;
-  std::optional<AuditHead> anchor_;
-  bool parsed_ = false;
-  bool anchored_ = false;
-};
+void AuditVerifier::check_head(std::string_view text) {
+  const auto head = parse_head(text);
+  if (!head) {
+    if (number_ > 0) problem(AuditFault::cut, "the head file is missing or unreadable: a cut end would not show");
+    return;
+  }
+  if (head->count == 0) return;
+  const auto line = recent_.find(head->count);
+  if (line == recent_.end() || line->second != head->hash) {
+    problem(AuditFault::cut, fmt::format("the head file names line {} with hash {}…; it is not there", head->count,
+                                         head->hash.substr(0, 12)));
+    return;
+  }
+  verdict_.unsealed = last_.count > head->count ? last_.count - head->count : 0;
+}
 
-}  // namespace
+AuditVerdict AuditVerifier::finish(std::string_view head) {
+  check_head(head);
+  if (kept_ && !kept_seen_) {
+    problem(AuditFault::cut, fmt::format("line {} is not the one whose hash was kept elsewhere", kept_->count));
+  }
+  verdict_.head = last_;
+  return std::move(verdict_);
+}
 
-AuditVerdict verify_audit(std::string_view log, std::string_view head) { return Verifier(log, head).run(); }
-
-Result<> compare_head(AuditVerdict& verdict, std::string_view head) {
-  const std::size_t colon = head.find(':');
-  const auto number = parse_int(head.substr(0, colon));
+Result<AuditHead> parse_audit_head(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto number = parse_int(text.substr(0, colon));
   if (colon == std::string_view::npos || !number || *number < 1) {
-    return fail(ErrorCode::input, "'" + std::string(head.substr(0, 80)) + "' is not NUMBER:HASH", "--head");
+    return fail(ErrorCode::input, "'" + std::string(text.substr(0, 80)) + "' is not NUMBER:HASH");
   }
-  const auto line = static_cast<std::uint64_t>(*number);
-  const bool there = line <= verdict.hashes.size() && verdict.hashes[line - 1] == head.substr(colon + 1);
-  if (!there) verdict.problems.push_back({AuditFault::cut, line, "it is not the line that the given head names"});
-  return {};
+  return AuditHead{static_cast<std::uint64_t>(*number), std::string(text.substr(colon + 1))};
 }
 
-Result<AuditVerdict> verify_audit_files(Filesystem& files, const std::string& path) {
-  FLYBALL_ASSIGN(const std::string log, files.read(path, kLargestLog));
+Result<AuditVerdict> verify_audit_files(Filesystem& files, const std::string& path,
+                                        const std::optional<AuditHead>& kept) {
+  const auto segments = segments_of(files, path);
+  AuditVerifier verifier(segments.empty() ? 1 : segments.begin()->first);
+  if (kept) verifier.expect(*kept);
+  for (const auto& [first, segment] : segments) {
+    FLYBALL_ASSIGN(const std::string content, files.read(segment, kLargestFile));
+    verifier.feed(content);
+  }
+  FLYBALL_ASSIGN(const std::string content, files.read(path, kLargestFile));
+  verifier.feed(content);
   const auto head = files.read(path + ".head", 4096);
-  return verify_audit(log, head ? *head : std::string());
+  return verifier.finish(head ? *head : std::string());
 }
 
 }  // namespace flyball::guard

@@ -79,20 +79,32 @@ TEST_F(AuditLogTest, DeletionReorderAndTruncationAreFound) {
 TEST_F(AuditLogTest, AHeadKeptElsewhereConvictsAForgedLog) {
   add(3);
   const AuditHead kept = verdict().head;
-  const std::string head = std::to_string(kept.count) + ":" + kept.hash;
+  EXPECT_EQ(*parse_audit_head(std::to_string(kept.count) + ":" + kept.hash), kept);
+  EXPECT_FALSE(parse_audit_head("nonsense"));
   add(2);
-  auto sound = verdict();
-  ASSERT_TRUE(compare_head(sound, head));
-  EXPECT_TRUE(sound.sound());
+  EXPECT_TRUE(verify_audit_files(disk, "/audit", kept)->sound());
   disk = MemoryFilesystem();
   reopen();
   ASSERT_TRUE(log->record({WallTime(5), "other", {}, 0, "", ""}));
   add(4);
-  auto forged = verdict();
-  ASSERT_TRUE(forged.sound()) << "sound in itself";
-  ASSERT_TRUE(compare_head(forged, head));
-  EXPECT_FALSE(forged.sound());
-  EXPECT_FALSE(compare_head(forged, "nonsense"));
+  EXPECT_TRUE(verdict().sound()) << "sound in itself";
+  EXPECT_FALSE(verify_audit_files(disk, "/audit", kept)->sound());
+}
+
+TEST_F(AuditLogTest, FullFilesBecomeSegmentsOfOneChain) {
+  while (disk.list("/")->size() < 4) add(5000);  // the log, its head, two segments
+  reopen();
+  add(10);
+  const auto whole = verdict();
+  EXPECT_TRUE(whole.sound()) << whole.problems.front().text;
+  EXPECT_EQ(whole.first, 1u);
+  EXPECT_EQ(whole.lines, whole.head.count);
+  const auto names = *disk.list("/");
+  ASSERT_TRUE(disk.remove("/" + names[1]));  // the oldest segment is archived
+  EXPECT_TRUE(verdict().sound());
+  EXPECT_GT(verdict().first, 1u);
+  text().clear();
+  EXPECT_FALSE(verdict().sound()) << "cut";
 }
 
 TEST_F(AuditLogTest, ACrashBeforeSealingIsNotAFault) {

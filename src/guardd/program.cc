@@ -65,6 +65,7 @@ struct House {
   guard::Descriptor lock;
   std::unique_ptr<guard::AuditLog> audit;
   std::unique_ptr<guard::Engine> engine;
+  bool seal_failed = false;
 };
 
 Result<House> open_house(const Options& options, Driver& driver, Clock& clock, Filesystem& files) {
@@ -80,7 +81,9 @@ Result<House> open_house(const Options& options, Driver& driver, Clock& clock, F
 }
 
 void seal(House& house) {
-  if (const auto sealed = house.audit->seal(); !sealed) log::warning("guard", "{}", sealed.error().message());
+  const auto sealed = house.audit->seal();
+  if (!sealed && !house.seal_failed) log::warning("guard", "the audit log: {}", sealed.error().message());
+  house.seal_failed = !sealed;
 }
 
 /// Ends every lease and tries until all boards are back or the time is up.
@@ -119,10 +122,16 @@ void print(const std::vector<guard::RestoreOutcome>& outcomes, bool json) {
 }
 
 Result<> restore_through(const Options& options) {
-  FLYBALL_ASSIGN(const auto client, guard::GuardClient::connect(options.settings.guard.socket));
-  FLYBALL_ASSIGN(auto outcomes, client->restore_all("flyball-guard restore"));
+  auto client = guard::GuardClient::connect(options.settings.guard.socket);
+  auto restored = client ? (*client)->restore_all("flyball-guard restore")
+                         : Result<std::vector<guard::RestoreOutcome>>(fail(client.error()));
+  if (!restored) {
+    return fail(ErrorCode::refused, "a guard runs but does not answer (" + restored.error().what + ")",
+                options.settings.guard.socket, "end it (`systemctl kill --signal=KILL flyball-guard`), then ask again");
+  }
+  std::vector<guard::RestoreOutcome> outcomes = *std::move(restored);
   if (options.lift) {
-    FLYBALL_ASSIGN(outcomes, client->lift({}));
+    FLYBALL_ASSIGN(outcomes, (*client)->lift({}));
   }
   print(outcomes, options.json);
   return judge(outcomes);

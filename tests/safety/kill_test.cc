@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "guard/client.h"
 #include "guard_rig.h"
 
 namespace flyball {
