@@ -39,7 +39,7 @@ Result<> read_all(const AnalyzeOptions& options, series::Recording& all, Analyze
   for (const std::string& file : files) {
     series::RecordingSink sink;
     FLYBALL_ASSIGN(const series::ReadSummary summary, series::read_file(file, {}, sink));
-    for (const std::string& warning : summary.warnings) input.warnings.push_back(file + ": " + warning);
+    for (const std::string& warning : summary.warnings) input.warnings.push_back(fmt::format("{}: {}", file, warning));
     if (summary.cut) input.warnings.push_back(file + ": the file is cut");
     input.quarantined += summary.quarantined;
     input.points += summary.all_points();

@@ -129,6 +129,7 @@ std::optional<double> pairwise_correlation(std::span<const std::span<const Point
   if (!(from < to)) return {};
   const auto cells = static_cast<std::size_t>((to - from) / width);
   std::vector<std::vector<double>> means;
+  means.reserve(samples.size());
   for (const Samples& s : samples) means.push_back(cell_means(s, from, width, cells, 0.9, gap));
   std::vector<std::vector<double>> kept(means.size());
   for (std::size_t i = 0; i < cells; ++i) {

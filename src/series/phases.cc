@@ -223,12 +223,7 @@ void label_events(const Samples& s, std::vector<Candidate>& events, std::size_t 
     return;
   }
   const double length = median(lengths), level = median(levels);
-  double band = 0;
-  {
-    std::vector<double> distance;
-    for (double v : view.value) distance.push_back(v - view.separation.threshold);
-    band = std::fabs(median(distance));
-  }
+  const double band = std::fabs(median(view.value) - view.separation.threshold);
   for (Candidate& e : events) trim(s, e, static_cast<std::size_t>(std::lround(length)));
   const auto agrees = [&](const Candidate& e) {
     const double n = static_cast<double>(e.run.size());

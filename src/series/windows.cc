@@ -9,10 +9,10 @@ namespace {
 // Power as steps: between the instant of a knot and the next, power is constant, or nothing was measured.
 struct Knot {
   double t = 0;
-  double energy = 0;        // up to t
-  double covered = 0;       // measured time up to t
-  double power = 0;         // from t on
-  double measured = 0;      // from t on: 1 or 0
+  double energy = 0;    // up to t
+  double covered = 0;   // measured time up to t
+  double power = 0;     // from t on
+  double measured = 0;  // from t on: 1 or 0
   bool ends_sample = false;
 };
 
