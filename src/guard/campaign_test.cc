@@ -125,9 +125,7 @@ class World {
 
   void start_guard() {
     engine_.reset();
-    in_recovery_ = true;
     auto started = Engine::start({driver_, clock_, disk_, audit_}, config_);
-    in_recovery_ = false;
     if (!started) return broke("the guard does not start: " + started.error().message());
     engine_ = *std::move(started);
     clients_.clear();  // their leases ended with the guard
@@ -442,7 +440,6 @@ class World {
   std::map<DeviceId, Truth> truth_;
   bool with_budget_ = false;
   bool disk_full_ = false;
-  bool in_recovery_ = false;
   Watts caps_that_fit_;
   MonoTime disturbed_;
   std::string broken_;
@@ -459,12 +456,14 @@ TEST(Campaign, RandomFaults) {
   const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
   const int wanted = one != nullptr ? 1 : (full ? 20'000 : 2'000);
   int faults = 0;
+  int broken = 0;
   std::uint64_t seed = first;
   EngineCounters all;
   for (; faults < wanted; ++seed) {
     World world(seed);
     faults += world.run(60);
-    ASSERT_EQ(world.broken(), "") << replay(seed) << "\n" << (one != nullptr ? world.story() : "");
+    EXPECT_EQ(world.broken(), "") << replay(seed) << "\n" << (one != nullptr ? world.story() : "");
+    if (!world.broken().empty() && ++broken == 10) break;
     all.writes += world.counters().writes;
     all.restores += world.counters().restores;
   }

@@ -170,8 +170,8 @@ class Engine final : public LimitAuthority {
   // engine_lease.cc
   Result<> admit_lease(const LeaseRequest& request);
   Result<> refresh_devices();
-  RestoreOutcome leave(Board& board, LeaseId id, const Lease& lease);
-  std::vector<RestoreOutcome> end_lease(LeaseId lease, std::string_view why);
+  std::vector<DeviceId> detach(LeaseId lease, std::string_view why);
+  std::vector<RestoreOutcome> end_leases(const std::vector<LeaseId>& leases, std::string_view why);
   void expire(MonoTime now);
   Lease* find_lease(LeaseId lease);
 

@@ -15,6 +15,8 @@ constexpr std::size_t kMostLeases = 256;
 constexpr std::size_t kMostDevices = 1024;
 constexpr std::size_t kLongestPurpose = 200;
 
+std::set<DeviceId> as_set(const std::vector<DeviceId>& devices) { return {devices.begin(), devices.end()}; }
+
 }  // namespace
 
 Result<> Engine::refresh_devices() {
@@ -178,44 +180,47 @@ Result<std::vector<WriteOutcome>> Engine::write(LeaseId lease, const std::vector
   return outcomes;
 }
 
-/// One board of a lease that is over.
-RestoreOutcome Engine::leave(Board& board, LeaseId id, const Lease& lease) {
-  auto& slot = board.slots[static_cast<std::size_t>(lease.request.authority)];
-  const bool asked = slot && slot->wish.limit.has_value();
-  slot.reset();
-  board.retry = Retry{};
-  board.yielded = false;
-  if (board.hold) {
-    std::erase_if(board.hold->sticky, [&](const StickyWish& wish) { return wish.lease == id; });
-    if (asked && lease.kind == LeaseKind::budget && !owner_stays(board)) park(board);
-  }
-  return give_back(board, false);
-}
-
-std::vector<RestoreOutcome> Engine::end_lease(LeaseId id, std::string_view why) {
+/// Takes a lease off its boards, and says which these are. They are given back when all leases that are over are off:
+/// a wish of one of them must not raise a board for another.
+std::vector<DeviceId> Engine::detach(LeaseId id, std::string_view why) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return {};
   const Lease lease = found->second;
   leases_.erase(found);
   audit("end", lease.request.devices.front(), id, std::string(to_string(lease.kind)), std::string(why));
+  for (const DeviceId& device : lease.request.devices) {
+    Board& board = boards_.at(device);
+    auto& slot = board.slots[static_cast<std::size_t>(lease.request.authority)];
+    const bool asked = slot && slot->wish.limit.has_value();
+    slot.reset();
+    board.retry = Retry{};
+    board.yielded = false;
+    if (!board.hold) continue;
+    std::erase_if(board.hold->sticky, [&](const StickyWish& wish) { return wish.lease == id; });
+    if (asked && lease.kind == LeaseKind::budget && !owner_stays(board)) park(board);
+  }
+  return lease.request.devices;
+}
+
+std::vector<RestoreOutcome> Engine::end_leases(const std::vector<LeaseId>& ids, std::string_view why) {
   const auto epoch = parts_.driver.epoch();
   epoch_ = epoch ? std::optional(*epoch) : std::nullopt;
+  std::set<DeviceId> devices;
+  for (const LeaseId id : ids) devices.merge(as_set(detach(id, why)));
   std::vector<RestoreOutcome> outcomes;
-  for (const DeviceId& device : lease.request.devices) {
-    outcomes.push_back(leave(boards_.at(device), id, lease));
-  }
+  for (const DeviceId& device : devices) outcomes.push_back(give_back(boards_.at(device), false));
   return outcomes;
 }
 
 Result<std::vector<RestoreOutcome>> Engine::release(LeaseId lease) {
   if (find_lease(lease) == nullptr) return no_such_lease(lease);
-  return end_lease(lease, "released");
+  return end_leases({lease}, "released");
 }
 
 void Engine::client_gone(LeaseId lease, const std::string& why) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.request.sticky) return;
-  end_lease(lease, why);
+  end_leases({lease}, why);
 }
 
 void Engine::forgive(Seconds busy) {
@@ -234,10 +239,8 @@ void Engine::expire(MonoTime now) {
   for (const auto& [id, lease] : leases_) {
     if (!lease.request.sticky && now > lease.deadline) over.push_back(id);
   }
-  for (const LeaseId id : over) {
-    ++counters_.leases_expired;
-    end_lease(id, "expired: not renewed in time");
-  }
+  counters_.leases_expired += over.size();
+  if (!over.empty()) end_leases(over, "expired: not renewed in time");
 }
 
 }  // namespace flyball::guard
