@@ -61,7 +61,7 @@ Seen run_with(const std::string& wish, Watts minimum) {
 
 TEST(LimitBelowMinimum, IsClampedInWholeMilliwattsAndTheRunGoesOn) {
   // 99.999 W is the same watt as 100 W to the eye, and outside the range to the driver.
-  for (const char* wish : {"static:99.999W", "static:75W", "static:1mW"}) {
+  for (const char* wish : {"static:99.999W", "static:75W"}) {
     const Seen seen = run_with(wish, Watts(100));
     ASSERT_FALSE(seen.writes.empty()) << wish;
     for (const guard::WriteOutcome& write : seen.writes) {
@@ -72,6 +72,15 @@ TEST(LimitBelowMinimum, IsClampedInWholeMilliwattsAndTheRunGoesOn) {
     EXPECT_EQ(seen.held, 100'000_mW) << wish;
     EXPECT_EQ(seen.after, 400'000_mW) << wish;
   }
+}
+
+TEST(LimitBelowMinimum, AWishThatIsNoPowerLimitIsRefusedAndNothingIsWritten) {
+  // A thousandth of what no board draws is a mixed-up unit, not a low wish.
+  const Seen seen = run_with("static:1mW", Watts(100));
+  ASSERT_FALSE(seen.writes.empty());
+  for (const guard::WriteOutcome& write : seen.writes) EXPECT_EQ(write.state, guard::WriteState::refused);
+  EXPECT_EQ(seen.held, 400'000_mW);
+  EXPECT_EQ(seen.after, 400'000_mW);
 }
 
 TEST(LimitBelowMinimum, AMinimumThatIsNoWholeWattIsMetExactly) {
