@@ -118,7 +118,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.fallthrough();
   CLI::App* fault = app.add_subcommand("fault", "Set a fault: fault [--gpu UUID|INDEX|all] KIND …");
-  fault->prefix_command()->fallthrough(false);
+  std::vector<std::string> kind;
+  std::string board;
+  fault->add_option("kind", kind, "Kind and its arguments")->required();
+  fault->add_option("--gpu", board, "UUID, index or all");
   std::string duration;
   CLI::App* step = app.add_subcommand("step", "Advance time: step 10s");
   step->add_option("duration", duration)->required();
@@ -134,7 +137,8 @@ int run(int argc, char** argv) {
   }
   if (*fault) {
     Words words{"fault"};
-    for (const std::string& word : fault->remaining()) words.push_back(word);
+    words.insert(words.end(), kind.begin(), kind.end());
+    if (!board.empty()) words.insert(words.end(), {"--gpu", board});
     return ask(options, words);
   }
   // A bare number is seconds here, as in `step 10`.
