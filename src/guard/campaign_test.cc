@@ -202,51 +202,67 @@ class World {
 
   void inject() {
     const DeviceId id = any_board();
+    const std::uint64_t kind = random_.below(20);
+    if (kind < 11) {
+      break_board(kind, driver_.board(id));
+    } else {
+      disturb(kind, id);
+    }
+  }
+
+  /// One board's driver misbehaves until it is mended.
+  void break_board(std::uint64_t kind, ScriptedBoard& board) {
+    switch (kind) {
+      case 0:
+        board.state = random_.chance(0.5) ? DeviceState::lost : DeviceState::hung;
+        break;
+      case 1:
+        board.unreadable = true;
+        break;
+      case 2:
+        board.setter = Setter::refuses;
+        break;
+      case 3:
+        board.setter = Setter::ignores;
+        break;
+      case 4:
+        board.setter = Setter::writes_other;
+        break;
+      case 5:
+        board.setter = Setter::applies_late;
+        break;
+      case 6:
+        board.setter = Setter::times_out_and_applies;
+        break;
+      case 7:
+        board.enforces_above = true;
+        break;
+      case 8:
+        board.garbled = random_.chance(0.5) ? limit(200, 700) : Milliwatts(0);
+        break;
+      case 9:
+        board.garbage_range = true;
+        break;
+      default:
+        board.outside = limit(200, 700);
+        break;
+    }
+  }
+
+  /// Something happens around the boards: to clients, the guard, the driver, the machine.
+  void disturb(std::uint64_t kind, const DeviceId& id) {
     ScriptedBoard& board = driver_.board(id);
     Truth& truth = truth_[id];
-    switch (random_.below(20)) {
-      case 0:  // a client is killed
+    switch (kind) {
+      case 11:  // a client is killed
         if (!clients_.empty()) {
           const Client dead = clients_.back();
           clients_.pop_back();
           engine_->client_gone(dead.lease, "killed");
         }
         break;
-      case 1:  // a client hangs
+      case 12:  // a client hangs
         if (!clients_.empty()) clients_[random_.below(clients_.size())].hangs = true;
-        break;
-      case 2:
-        board.state = random_.chance(0.5) ? DeviceState::lost : DeviceState::hung;
-        break;
-      case 3:
-        board.unreadable = true;
-        break;
-      case 4:
-        board.setter = Setter::refuses;
-        break;
-      case 5:
-        board.setter = Setter::ignores;
-        break;
-      case 6:
-        board.setter = Setter::writes_other;
-        break;
-      case 7:
-        board.setter = Setter::applies_late;
-        break;
-      case 8:
-        board.setter = Setter::times_out_and_applies;
-        break;
-      case 9:
-        board.enforces_above = true;
-        break;
-      case 10:
-        board.garbled = random_.chance(0.5) ? limit(200, 700) : Milliwatts(0);
-        break;
-      case 11:
-        board.garbage_range = true;
-        break;
-      case 12:
-        board.outside = limit(200, 700);
         break;
       case 13:
       case 14:  // another program writes

@@ -72,6 +72,14 @@ class KillTest : public ::testing::Test {
     }
     return true;
   }
+  void say_what_is_not() {
+    for (const auto& [id, limit] : rig_.boards())
+      fmt::print("{} found {} mW, now {} mW\n", id.text(), found_.at(id), limit);
+    std::ifstream audit(rig_.file("audit"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(audit, line);) lines.push_back(line);
+    for (std::size_t i = lines.size() > 40 ? lines.size() - 40 : 0; i < lines.size(); ++i) fmt::print("{}\n", lines[i]);
+  }
   void round(int number) {
     SCOPED_TRACE(fmt::format("round {}; replay: FLYBALL_SEED={} kill_test", number, seed_));
     set_what_is_found();
@@ -88,7 +96,7 @@ class KillTest : public ::testing::Test {
     client.end(SIGKILL);
     if (!rig_.guard().running()) restart_guard();
     // Lease + 5 s is the promise; here the lease ends at once.
-    rig_.wait_until([&] { return all_as_found(); }, Seconds(15), "not as it was found");
+    if (!rig_.wait_until([&] { return all_as_found(); }, Seconds(15), "not as it was found")) say_what_is_not();
     ++kills_[victim];
   }
 
