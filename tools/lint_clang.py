@@ -70,8 +70,12 @@ def tidy(entry, settings):
 
 def entries():
     database = json.loads((ROOT / "build/release/compile_commands.json").read_text())
+    seen = set()  # a file that several programs compile is looked at once
     for entry in database:
         path = pathlib.Path(entry["file"])
+        if path in seen:
+            continue
+        seen.add(path)
         if path.is_relative_to(ROOT) and not path.name.endswith("_test.cc") and path.exists():
             yield entry
 
