@@ -61,7 +61,7 @@ Result<> own(const Options& options) {
   std::fflush(stdout);
   log::info("fakegpu", "{} x {} at {}, speed {}{}", parameters.gpus, parameters.gpu.name, options.page,
             parameters.speed, options.paused ? ", paused" : "");
-  const Result<> served = serve(node, *page, *control, options.paused, stop_signal);
+  Result<> served = serve(node, *page, *control, options.paused, stop_signal);
   page->remove();
   return served;
 }

@@ -1,5 +1,6 @@
 /* Who is there: start and end, versions, handles, identity, MIG. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fakegpu/lib/session.h"
@@ -131,12 +132,21 @@ enum key { BY_UUID, BY_SERIAL, BY_BUS };
 
 /* nvidia-smi writes the domain with eight digits, older tools with four. */
 static int same_bus(const char* given, const struct fg_gpu* record) {
-  unsigned int domain, bus, device, function;
-  char rest;
-  if (sscanf(given, "%x:%x:%x.%x%c", &domain, &bus, &device, &function, &rest) != 4 &&
-      sscanf(given, "%x:%x:%x%c", &domain, &bus, &device, &rest) != 3) {
-    return 0;
+  char* end;
+  const unsigned long domain = strtoul(given, &end, 16);
+  if (end == given || *end != ':') return 0;
+  const char* at = end + 1;
+  const unsigned long bus = strtoul(at, &end, 16);
+  if (end == at || *end != ':') return 0;
+  at = end + 1;
+  const unsigned long device = strtoul(at, &end, 16);
+  if (end == at) return 0;
+  if (*end == '.') {
+    at = end + 1;
+    (void)strtoul(at, &end, 16);
+    if (end == at) return 0;
   }
+  if (*end != '\0') return 0;
   return domain == record->pci_domain && bus == record->pci_bus && device == record->pci_device;
 }
 

@@ -148,7 +148,7 @@ nvmlReturn_t fg_check(void) {
 static nvmlDevice_t encode(unsigned int gpu, int is_mig, unsigned int instance) {
   const uintptr_t bits = ((uintptr_t)(session.generation & 0xffffffu) << 24) | ((uintptr_t)(is_mig != 0) << 20) |
                          ((uintptr_t)(instance & 0xfu) << 16) | (gpu + 1u);
-  return (nvmlDevice_t)bits;
+  return (nvmlDevice_t)bits; /* NOLINT(performance-no-int-to-ptr): clients pass it back, nobody follows it */
 }
 
 static int decode(nvmlDevice_t device, struct fg_target* target) {

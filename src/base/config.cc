@@ -200,6 +200,7 @@ class ConfigReader {
   std::vector<Error> errors_by_line() {
     std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) { return a.line < b.line; });
     std::vector<Error> errors;
+    errors.reserve(faults_.size());
     for (Fault& fault : faults_) errors.push_back(std::move(fault.error));
     return errors;
   }

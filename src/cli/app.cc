@@ -129,7 +129,7 @@ struct Registry::Entry {
 Registry::Registry(CLI::App& root) : root_(root) {}
 Registry::~Registry() = default;
 
-CLI::App& Registry::add(CommandInfo info, CommandFunction run) {
+CLI::App& Registry::add(const CommandInfo& info, CommandFunction run) {
   CLI::App* parent = &root_;
   const std::vector<std::string_view> words = split(info.name, ' ');
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {

@@ -62,7 +62,7 @@ class Registry {
 
   /// Options are added to the returned parser; what they bind to must live as long as `run` does (a shared_ptr that
   /// `run` captures).
-  CLI::App& add(CommandInfo info, CommandFunction run);
+  CLI::App& add(const CommandInfo& info, CommandFunction run);
 
   /// The command that the parsed line chose, or null.
   const CommandFunction* chosen() const;

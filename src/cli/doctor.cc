@@ -31,7 +31,7 @@ std::string_view state_of(const Finding& check) {
 }
 
 std::string painted(std::string_view state, bool color) {
-  const std::string padded = fmt::format("{:<4}", state);
+  std::string padded = fmt::format("{:<4}", state);
   if (!color) return padded;
   const std::string_view code = state == "ok" ? "32" : state == "warn" ? "33" : "31";  // green, yellow, red
   return fmt::format("\x1b[{}m{}\x1b[0m", code, padded);
@@ -69,7 +69,7 @@ std::string text_of(const std::vector<Finding>& checks, bool color) {
   std::string text;
   for (const Finding& check : checks) {
     std::string what = report::clean_utf8(check.what);
-    if (!check.device.empty()) what = check.device.text() + ": " + what;
+    if (!check.device.empty()) what = fmt::format("{}: {}", check.device.text(), what);
     text += fmt::format("{}  {:<{}}  {}\n", painted(state_of(check), color), check.code, widest, what);
     if (!check.remedy.empty()) text += fmt::format("{:{}}  {}\n", "", widest + 6, report::clean_utf8(check.remedy));
   }

@@ -74,8 +74,8 @@ report::Table error_table(const curve::HeldOut& error) {
                                   {"95th percentile", Align::right}},
                       .rows = {}};
   const auto add = [&](const char* name, const curve::ErrorSummary& e) {
-    table.rows.push_back({name, std::to_string(e.points), format_percent(e.median_fraction),
-                          format_percent(e.p95_fraction)});
+    table.rows.push_back(
+        {name, std::to_string(e.points), format_percent(e.median_fraction), format_percent(e.p95_fraction)});
   };
   add("time", error.time);
   add("time, plain interpolation", error.reference_time);

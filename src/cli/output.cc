@@ -25,7 +25,7 @@ Result<> write_all(int descriptor, const std::string& name, std::string_view tex
 
 }  // namespace
 
-Output::Output(Filesystem& files, std::string path) : files_(files), path_(path == "-" ? std::string() : path) {}
+Output::Output(Filesystem& files, std::string_view path) : files_(files), path_(path == "-" ? "" : path) {}
 
 Result<> Output::write(std::string_view text) {
   if (to_stdout()) return write_all(STDOUT_FILENO, "stdout", text);
@@ -50,7 +50,7 @@ Result<> Output::commit() {
 Result<> Output::write_to_device() {
   const int descriptor = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return fail(ErrorCode::failed, fmt::format("cannot open: {}", std::strerror(errno)), path_);
-  const auto written = write_all(descriptor, path_, collected_);
+  auto written = write_all(descriptor, path_, collected_);
   ::close(descriptor);
   return written;
 }

@@ -12,7 +12,7 @@ namespace flyball::cli {
 class Output {
  public:
   /// `path` "-" or empty is stdout.
-  Output(Filesystem& files, std::string path);
+  Output(Filesystem& files, std::string_view path);
 
   /// To stdout at once; to a file only with `commit`. A closed pipe or a full disk is an error.
   Result<> write(std::string_view text);

@@ -189,7 +189,7 @@ class Builder {
 
   std::string first_line(const std::string& section) {
     for (const char* key : {".minimum", ".maximum", ".safe_cap", ".clocks_unlocked"}) {
-      if (const std::string where = config_.where(section + key); where != "default") return where;
+      if (std::string where = config_.where(section + key); where != "default") return where;
     }
     return "default";
   }

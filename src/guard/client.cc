@@ -43,7 +43,7 @@ Result<std::unique_ptr<GuardClient>> GuardClient::connect(const std::string& pat
   return std::unique_ptr<GuardClient>(new GuardClient(path, std::move(socket), timeout));
 }
 
-tl::unexpected<Error> GuardClient::broken(std::string what) {
+tl::unexpected<Error> GuardClient::broken(const std::string& what) {
   socket_ = Descriptor();
   return no_guard(path_, what);
 }

@@ -37,7 +37,7 @@ class GuardClient final : public LimitAuthority {
       : path_(std::move(path)), socket_(std::move(socket)), timeout_(timeout) {}
   Result<Response> call(Request request);
   Result<std::string> exchange(std::string_view line);
-  tl::unexpected<Error> broken(std::string what);
+  tl::unexpected<Error> broken(const std::string& what);
 
   std::string path_;
   Descriptor socket_;

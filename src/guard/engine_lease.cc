@@ -208,6 +208,7 @@ std::vector<RestoreOutcome> Engine::end_leases(const std::vector<LeaseId>& ids, 
   std::set<DeviceId> devices;
   for (const LeaseId id : ids) devices.merge(as_set(detach(id, why)));
   std::vector<RestoreOutcome> outcomes;
+  outcomes.reserve(devices.size());
   for (const DeviceId& device : devices) outcomes.push_back(give_back(boards_.at(device), false));
   return outcomes;
 }

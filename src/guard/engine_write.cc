@@ -179,7 +179,7 @@ Engine::Sent Engine::advance(Board& board, Milliwatts target) {
   if (board.stranger && next < from && !may_rewrite(board)) {
     return {WriteState::failed, "another program keeps setting this board's limit; yielded to it"};
   }
-  const Sent sent = send(board, next, budget && next < from);
+  Sent sent = send(board, next, budget && next < from);
   if (sent.state == WriteState::applied && next != target) {
     return {WriteState::deferred, "on the way: " + format(next) + " of " + format(target)};
   }
@@ -275,7 +275,7 @@ Engine::Sent Engine::send(Board& board, Milliwatts value, bool may_go_unjournale
   ++counters_.writes;
   board.written_at = parts_.clock.now();
   const auto called = parts_.driver.set_power_limit(board.id, value);
-  const Sent sent = judge(board, value, before, called);
+  Sent sent = judge(board, value, before, called);
   const bool landed = called && board.hold->accepted && same_limit(*board.hold->accepted, value, config_.rounding);
   if (landed && !stuck) std::erase(board.hold->intents, value);
   audit("write", board.id, 0, std::string(to_string(sent.state)),

@@ -47,8 +47,8 @@ Result<> Loop::start() {
     boards_.emplace_back(GpuMeter(info.id, meter_options(options_.poll)));
   }
   for (const DeviceId& device : options_.devices) {
-    const bool there = std::any_of(boards_.begin(), boards_.end(),
-                                   [&](const Board& board) { return board.meter.device() == device; });
+    const bool there =
+        std::any_of(boards_.begin(), boards_.end(), [&](const Board& board) { return board.meter.device() == device; });
     if (!there) {
       return fail(ErrorCode::input, "there is no such GPU", device.text(), "`flyball doctor` lists those that are");
     }
@@ -198,7 +198,8 @@ void Loop::propose(DecisionRecord& record) {
     if (!wish.power_limit && !wish.locked_clocks) continue;
     const bool ours = std::any_of(boards_.begin(), boards_.end(),
                                   [&](const Board& board) { return board.meter.device() == wish.device; });
-    if (ours && seen.insert(wish.device).second) requests.push_back({wish.device, wish.power_limit, wish.locked_clocks});
+    if (ours && seen.insert(wish.device).second)
+      requests.push_back({wish.device, wish.power_limit, wish.locked_clocks});
   }
   if (requests.empty() || !lease_) return;
   auto outcomes = authority_.write(*lease_, requests);
@@ -306,6 +307,7 @@ Rejected Loop::rejected() const {
 
 std::vector<DeviceId> Loop::devices() const {
   std::vector<DeviceId> ids;
+  ids.reserve(boards_.size());
   for (const Board& board : boards_) ids.push_back(board.meter.device());
   return ids;
 }
@@ -320,8 +322,6 @@ void Loop::find(Severity severity, const std::string& code, const DeviceId& devi
   fresh_.push_back(findings_.back());
 }
 
-void Loop::clear(const std::string& code, const DeviceId& device) {
-  std::erase(ongoing_, std::pair(code, device));
-}
+void Loop::clear(const std::string& code, const DeviceId& device) { std::erase(ongoing_, std::pair(code, device)); }
 
 }  // namespace flyball::loop

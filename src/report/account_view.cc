@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -15,7 +16,7 @@ bool has_power(const Account& account) { return measured(account) && account.dur
 bool has_tokens(const Account& account) { return measured(account) && account.tokens > 0; }
 
 Json value_if(bool known, double value) { return known ? number(value) : Json(nullptr); }
-std::string text_if(bool known, std::string text) { return known ? text : "–"; }
+std::string text_if(bool known, std::string text) { return known ? std::move(text) : "–"; }
 
 std::string energy_text(Joules energy) {
   const double kwh = energy.value() / kJoulesPerKilowattHour;
