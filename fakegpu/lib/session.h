@@ -2,8 +2,8 @@
 #define FLYBALL_FAKEGPU_SESSION_H
 /* The library's one session with the owner of the page: mapping, liveness, reading a record, posting a setter. */
 
-#include "fakegpu/page.h"
 #include "fakegpu/lib/nvml_api.h"
+#include "fakegpu/page.h"
 
 #define FG_MIG_INSTANCES 2u /* per board with MIG on */
 

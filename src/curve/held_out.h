@@ -21,8 +21,8 @@ struct HeldOut {
   ErrorSummary time, power;
   /// The same split, interpolated through the training points as they are.
   ErrorSummary reference_time, reference_power;
-  std::size_t curves = 0;      ///< that had a limit to hold out
-  std::size_t too_short = 0;   ///< fewer than three limits
+  std::size_t curves = 0;     ///< that had a limit to hold out
+  std::size_t too_short = 0;  ///< fewer than three limits
 };
 
 /// Errors are |predicted / measured − 1| at single points, pooled over the curves.

@@ -75,8 +75,14 @@ Result<Preset> load_preset(Filesystem& files, const std::string& folder, const s
     curve.error().where = path;
     return fail(std::move(curve.error()));
   }
-  return Preset{name, measured.gpu, measured.workload, table.header["source"], table.header["licence"],
-                table.header["method"], table.header["held-out error"], *std::move(curve)};
+  return Preset{name,
+                measured.gpu,
+                measured.workload,
+                table.header["source"],
+                table.header["licence"],
+                table.header["method"],
+                table.header["held-out error"],
+                *std::move(curve)};
 }
 
 Result<std::string> make_preset(const MeasuredCurve& measured, const std::string& source, const std::string& licence) {

@@ -13,12 +13,12 @@
 namespace flyball::curve {
 
 struct Preset {
-  std::string name;     ///< the file's, without .csv
+  std::string name;  ///< the file's, without .csv
   std::string gpu;
   std::string workload;
-  std::string source;   ///< who measured it
+  std::string source;  ///< who measured it
   std::string licence;
-  std::string method;   ///< how the knots came about
+  std::string method;  ///< how the knots came about
   std::string held_out;
   Curve curve;
 };

@@ -134,7 +134,8 @@ TEST(Preset, ABadOneIsAClearError) {
   MemoryFilesystem files;
   const std::string columns = "gpu,workload,power_limit_w,time_s,power_w\n";
   files.content("p/curves/no-source.csv") = columns + "a,b,200,1,100\n";
-  files.content("p/curves/two.csv") = "# source: s\n# licence: l\n# method: m\n" + columns + "a,b,200,1,1\na,c,200,1,1\n";
+  files.content("p/curves/two.csv") =
+      "# source: s\n# licence: l\n# method: m\n" + columns + "a,b,200,1,1\na,c,200,1,1\n";
   files.content("p/curves/cut.csv") = "# source: s\n# licence: l\n# method: m\n" + columns + "a,b,200,1,1\na,b,225\n";
   EXPECT_NE(load_preset(files, "p", "no-source").error().message().find("source"), std::string::npos);
   EXPECT_NE(load_preset(files, "p", "two").error().message().find("2 curves"), std::string::npos);

@@ -20,7 +20,8 @@ namespace flyball::loop::testing {
 class FakeDriver final : public Driver {
  public:
   explicit FakeDriver(Clock& clock, int boards = 1) : clock_(clock) {
-    for (int i = 0; i < boards; ++i) boards_.emplace_back(DeviceId::of("GPU-" + std::string(1, char('a' + i))), Board());
+    for (int i = 0; i < boards; ++i)
+      boards_.emplace_back(DeviceId::of("GPU-" + std::string(1, char('a' + i))), Board());
   }
 
   struct Board {
@@ -75,7 +76,8 @@ class FakeDriver final : public Driver {
   Result<> reset_clocks(const DeviceId&) override { return {}; }
 
   Board& settle(const DeviceId& device) {
-    Board& board = std::find_if(boards_.begin(), boards_.end(), [&](const auto& b) { return b.first == device; })->second;
+    Board& board =
+        std::find_if(boards_.begin(), boards_.end(), [&](const auto& b) { return b.first == device; })->second;
     board.energy += board.limit.watts() * 0.9 * (clock_.now() - board.at);
     board.at = clock_.now();
     return board;
@@ -114,8 +116,8 @@ class FakeAuthority final : public guard::LimitAuthority {
       outcome.asked = request.power_limit.value_or(Milliwatts(0));
       const PowerLimits limits = *driver_.limits(request.device);
       outcome.accepted = std::clamp(outcome.asked, *limits.minimum, *limits.maximum);
-      outcome.state = refuses   ? guard::WriteState::refused
-                      : defers  ? guard::WriteState::deferred
+      outcome.state = refuses                                ? guard::WriteState::refused
+                      : defers                               ? guard::WriteState::deferred
                       : outcome.accepted == *limits.enforced ? guard::WriteState::unchanged
                                                              : guard::WriteState::applied;
       if (outcome.state == guard::WriteState::applied) (void)driver_.set_power_limit(request.device, outcome.accepted);

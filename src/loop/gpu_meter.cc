@@ -196,8 +196,8 @@ GpuObservation GpuMeter::take(MonoTime now, Seconds interval) {
 }
 
 std::string GpuMeter::method() const {
-  const std::string power = power_signal_ == Signal::power_instant ? "trapezoid of power_instant"
-                                                                   : "trapezoid of power_average";
+  const std::string power =
+      power_signal_ == Signal::power_instant ? "trapezoid of power_instant" : "trapezoid of power_average";
   if (counted_ == 0) return power_signal_ ? power : "nothing measured";
   if (integrated_ == 0 && pending_time_ <= options_.longest_gap) return "counter";
   return "counter, " + power + " where the counter failed";

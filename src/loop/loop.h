@@ -1,6 +1,6 @@
 #pragma once
-// The tick: observe, decide, propose, verify. The same code live, in replay and in evaluation: it starts no thread, does
-// no I/O of its own and waits for nothing. Whoever owns it moves time and calls `tick` at every poll.
+// The tick: observe, decide, propose, verify. The same code live, in replay and in evaluation: it starts no thread,
+// does no I/O of its own and waits for nothing. Whoever owns it moves time and calls `tick` at every poll.
 
 #include <cstdint>
 #include <memory>
@@ -22,10 +22,10 @@
 namespace flyball::loop {
 
 struct Options {
-  Seconds poll{0.5};              ///< as the owner calls `tick`; sets what a hole is
-  Seconds decision{10};           ///< whole polls
-  Seconds run_length{0};          ///< 0 = not known
-  double least_coverage = 0.5;    ///< below that the interval is too little to decide on
+  Seconds poll{0.5};                 ///< as the owner calls `tick`; sets what a hole is
+  Seconds decision{10};              ///< whole polls
+  Seconds run_length{0};             ///< 0 = not known
+  double least_coverage = 0.5;       ///< below that the interval is too little to decide on
   Milliwatts limit_tolerance{1000};  ///< boards round limits by up to a watt
   LeaseKind lease = LeaseKind::saving;
   Authority authority = Authority::job;
@@ -51,8 +51,8 @@ struct DecisionRecord {
 class Loop {
  public:
   /// All outlive the loop.
-  Loop(Driver& driver, Clock& clock, guard::LimitAuthority& authority, ProgressSource& progress,
-       policy::Policy& policy, Options options);
+  Loop(Driver& driver, Clock& clock, guard::LimitAuthority& authority, ProgressSource& progress, policy::Policy& policy,
+       Options options);
 
   /// Finds the boards and takes the first reading; asks for a lease unless told only to observe.
   Result<> start();
@@ -106,7 +106,7 @@ class Loop {
   StepRate rate_;
   Phase phase_ = Phase::unknown;  ///< of the interval: any other than training that was seen in it
   bool progress_missing_ = false;
-  Seconds step_time_;             ///< the last one known
+  Seconds step_time_;  ///< the last one known
   std::optional<MonoTime> progressed_;
   MonoTime started_, interval_start_, renewed_;
   std::optional<guard::LeaseId> lease_;

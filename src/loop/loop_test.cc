@@ -228,9 +228,9 @@ TEST(Loop, ASilentJobIsSaidOnceAndStillMeasured) {
   Rig rig;
   rig.progress.silent = true;
   const Account account = rig.run(60_s);
-  EXPECT_EQ(std::count_if(rig.findings.begin(), rig.findings.end(),
-                          [](const Finding& f) { return f.code == "job.silent"; }),
-            1);
+  EXPECT_EQ(
+      std::count_if(rig.findings.begin(), rig.findings.end(), [](const Finding& f) { return f.code == "job.silent"; }),
+      1);
   EXPECT_FALSE(rig.policy.seen.back().tokens_per_second.ok());
   EXPECT_NEAR(account.energy.value(), 225 * 60, 1e-6);
 }
@@ -291,16 +291,36 @@ TEST(Loop, AverageAndInstantPowerAreNeverMixed) {
 /// One sample bent out of truth; true if the loop must set it aside.
 bool bend_garbage(GpuReading& reading, Random& random, MonoTime now) {
   switch (random.below(10)) {
-    case 0: reading.power_average = Watts(-random.uniform(1, 500)); return true;
-    case 1: reading.power_average = Watts(std::numeric_limits<double>::quiet_NaN()); return true;
-    case 2: reading.power_average = Watts(4294967.295); return true;
-    case 3: reading.power_average = Sample<Watts>::absent(Status::failed); return true;
-    case 4: reading.taken = now - Seconds(random.uniform(5, 60)); return true;
-    case 5: reading.energy = Joules(std::numeric_limits<double>::infinity()); return true;
-    case 6: reading.energy = Joules(1.8e16); return true;
-    case 7: reading.utilisation_fraction = 42.0; return true;
-    case 8: reading.temperature = Celsius(2147483647); return true;
-    default: reading.sm_clock = Hertz(1e18); return true;
+    case 0:
+      reading.power_average = Watts(-random.uniform(1, 500));
+      return true;
+    case 1:
+      reading.power_average = Watts(std::numeric_limits<double>::quiet_NaN());
+      return true;
+    case 2:
+      reading.power_average = Watts(4294967.295);
+      return true;
+    case 3:
+      reading.power_average = Sample<Watts>::absent(Status::failed);
+      return true;
+    case 4:
+      reading.taken = now - Seconds(random.uniform(5, 60));
+      return true;
+    case 5:
+      reading.energy = Joules(std::numeric_limits<double>::infinity());
+      return true;
+    case 6:
+      reading.energy = Joules(1.8e16);
+      return true;
+    case 7:
+      reading.utilisation_fraction = 42.0;
+      return true;
+    case 8:
+      reading.temperature = Celsius(2147483647);
+      return true;
+    default:
+      reading.sm_clock = Hertz(1e18);
+      return true;
   }
 }
 
