@@ -229,6 +229,7 @@ class Engine final : public LimitAuthority {
   LeaseId next_lease_ = 1;
   MonoTime next_verify_;
   MonoTime next_mend_;
+  std::string list_error_;  ///< last said
   bool audit_broken_ = false;
   bool over_budget_ = false;
   EngineCounters counters_;

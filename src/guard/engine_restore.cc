@@ -101,7 +101,8 @@ RestoreOutcome Engine::give_back(Board& board, bool upward) {
   }
   if (!outcome.restored && !outcome.left_to_other) {
     ++counters_.restores_failed;
-    log::error("guard", "{} is not given back: {}", board.id.text(), outcome.reason);
+    constexpr int kAlarm = 3;
+    if (board.retry.count == kAlarm) log::error("guard", "{} is not given back: {}", board.id.text(), outcome.reason);
     audit("restore", board.id, 0, "failed", outcome.reason);
   }
   return outcome;

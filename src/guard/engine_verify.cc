@@ -209,15 +209,16 @@ std::vector<BoardDraw> Engine::draws(const Board* changed, Milliwatts cap) const
 }
 
 void Engine::verify(MonoTime now) {
-  if (const auto listed = refresh_devices(); !listed) {
+  const auto listed = refresh_devices();
+  if (!listed && listed.error().what != list_error_) {  // said once, not every two seconds
     log::warning("guard", "the driver does not list its devices: {}", listed.error().message());
   }
+  list_error_ = listed ? std::string() : listed.error().what;
   for (auto& [id, board] : boards_) {
     if (budget_ && !board.hold) (void)look(board);
     if (now < board.retry.next) continue;
     if (board.wished() || (board.hold && board.hold->parked)) {
-      const auto outcome = drive(board);
-      if (outcome.state == WriteState::failed) log::warning("guard", "{}: {}", id.text(), outcome.reason);
+      drive(board);
     } else if (board.hold) {
       give_back(board, false);
     }

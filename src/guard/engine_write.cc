@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "guard/engine.h"
 
@@ -363,6 +364,7 @@ Engine::Sent Engine::apply_clocks(Board& board) {
 
 void Engine::failed(Board& board, const std::string& reason) {
   board.retry.next = parts_.clock.now() + back_off(config_, board.retry.count);
+  if (board.retry.count == 0 || board.retry.reason != reason) log::warning("guard", "{}: {}", board.id.text(), reason);
   ++board.retry.count;
   board.retry.reason = reason;
   board.pending = true;

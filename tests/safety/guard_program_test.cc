@@ -1,4 +1,4 @@
-// ctest: needs flyball-guard flyball-fakegpu
+// ctest: needs flyball-guard flyball-fakegpu flyball_fakegpu_library
 // The program flyball-guard and its unit, as a service manager and an operator see them.
 
 #include <fmt/format.h>
@@ -18,19 +18,21 @@ using guard::WriteState;
 class GuardProgram : public ::testing::Test {
  protected:
   GuardProgram() : rig(2), ids(rig.ids()) {}
+  template <class T>
+  static T need(Result<T> result) {
+    if (!result) throw std::runtime_error(result.error().message());
+    return *std::move(result);
+  }
   /// A lease that has lowered both boards.
   std::unique_ptr<guard::GuardClient> lowered() {
-    auto client = guard::GuardClient::connect(rig.socket());
-    EXPECT_TRUE(client);
+    auto client = need(guard::GuardClient::connect(rig.socket()));
     guard::LeaseRequest request;
     request.devices = ids;
-    const auto lease = (*client)->acquire(request);
-    EXPECT_TRUE(lease) << (lease ? "" : lease.error().message());
+    const auto lease = need(client->acquire(request));
     const auto outcomes =
-        (*client)->write(*lease, {{ids[0], Milliwatts(600'000), {}}, {ids[1], Milliwatts(610'000), {}}});
-    EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message());
-    for (const auto& outcome : *outcomes) EXPECT_EQ(outcome.state, WriteState::applied) << outcome.reason;
-    return std::move(*client);
+        need(client->write(lease, {{ids[0], Milliwatts(600'000), {}}, {ids[1], Milliwatts(610'000), {}}}));
+    for (const auto& outcome : outcomes) EXPECT_EQ(outcome.state, WriteState::applied) << outcome.reason;
+    return client;
   }
   std::int64_t limit(std::size_t board) { return rig.boards().at(board).second; }
   std::string output(const std::string& name) {

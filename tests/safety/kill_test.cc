@@ -1,4 +1,4 @@
-// ctest: needs flyball-guard flyball-fakegpu
+// ctest: needs flyball-guard flyball-fakegpu flyball_fakegpu_library
 // Measure G2: real processes, kill -9 at random moments. 40 rounds; FLYBALL_CAMPAIGN=1 makes it 200.
 
 #include <fcntl.h>
