@@ -109,7 +109,7 @@ TEST(Text, ParsersTakeAnyBytes) {
     parse_int(bytes);
     parse_fraction(bytes);
     const auto power = parse_watts(bytes);
-    RC_ASSERT(!power || power->finite());
+    if (power) RC_ASSERT(power->finite());
   }));
 }
 

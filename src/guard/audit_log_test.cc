@@ -14,7 +14,7 @@ class AuditLogTest : public ::testing::Test {
   void reopen() { log = *AuditLog::open(disk, "/audit"); }
   void add(int events) {
     for (int i = 0; i < events; ++i) {
-      ASSERT_TRUE(log->record({WallTime(1'000'000'000 * i), "write", DeviceId::of("GPU-a"), 7, "applied",
+      ASSERT_TRUE(log->record({WallTime(1'000'000'000LL * i), "write", DeviceId::of("GPU-a"), 7, "applied",
                                "700 W to 600 W \"quoted\"\n\x01"}));
     }
     ASSERT_TRUE(log->seal());
