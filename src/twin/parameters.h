@@ -64,7 +64,7 @@ struct GpuParameters {
   double counter_gain_sd = 0.005;      // of the energy counter; [chosen]
   Joules counter_resolution{0.001};    // mJ, the unit of the call
   bool has_energy_counter = true;      // false for parts older than Volta
-  bool has_instant_power = true;       // false for drivers without that field
+  bool has_instant_power = true;       // a field of its own for it; false for drivers without
 };
 
 /// A synchronous job: every step each rank computes, waits for the slowest, and exchanges.
