@@ -28,6 +28,7 @@ class Process {
     std::array<int, 2> pipe_ends{};
     EXPECT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     pid_ = fork();
