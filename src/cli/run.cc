@@ -6,6 +6,7 @@
 #include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/objective.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "control/virtual_run.h"
@@ -16,8 +17,6 @@
 namespace flyball::cli {
 namespace {
 
-/// What holds if nothing else is asked for: at most 1.2 % slower.
-constexpr double kDefaultMaxLoss = 0.012;
 /// Simulated runs begin at a fixed instant, so that same seed means same bytes.
 constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
 
@@ -25,36 +24,13 @@ struct Options {
   std::string source = "twin";
   std::string scenario = "v100-bert";
   std::string policy = "sweep";
-  std::string max_loss;
-  std::optional<double> alpha;
+  ObjectiveOptions objective;
   std::string duration = "6h";
   std::uint64_t seed = 1;
   std::vector<std::string> set;
   std::string report;
   bool observe_only = false;
 };
-
-Result<Objective> objective_of(const Options& options) {
-  Objective objective;
-  objective.alpha = options.alpha;
-  if (!options.max_loss.empty()) {
-    if (options.alpha) return fail(ErrorCode::input, "--alpha and --max-loss are given", {}, "give one of the two");
-    auto fraction = parse_fraction(options.max_loss);
-    if (!fraction) {
-      fraction.error().where = "--max-loss";
-      return fail(std::move(fraction.error()));
-    }
-    objective.max_loss_fraction = *fraction;
-  } else if (!options.alpha) {
-    objective.max_loss_fraction = kDefaultMaxLoss;
-  }
-  return objective;
-}
-
-std::string objective_text(const Objective& objective) {
-  return objective.alpha ? fmt::format("saved − {} · lost", *objective.alpha)
-                         : fmt::format("most saved with at most {} lost", format_percent(*objective.max_loss_fraction));
-}
 
 /// All that is needed to repeat the run.
 std::string arguments_json(const Options& options, const twin::Scenario& scenario, const Objective& objective,
@@ -120,7 +96,7 @@ Result<> run(const Options& options, Context& context) {
   if (options.source != "twin") {
     return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source", "use twin");
   }
-  FLYBALL_ASSIGN(const Objective objective, objective_of(options));
+  FLYBALL_ASSIGN(const Objective objective, parse_objective(options.objective));
   FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
@@ -187,9 +163,7 @@ void add_run(Registry& registry) {
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--policy", options->policy, "See flyball policy list")->type_name("NAME")->capture_default_str();
-  command.add_option("--max-loss", options->max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
-      ->type_name("FRACTION");
-  command.add_option("--alpha", options->alpha, "Weight of lost throughput against saved energy")->type_name("A");
+  add_objective(command, options->objective);
   command.add_option("--duration", options->duration, "Of the run: 30min, 6h")
       ->type_name("TIME")
       ->capture_default_str();

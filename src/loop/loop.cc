@@ -151,6 +151,8 @@ Observation Loop::observe(Seconds interval) {
   if (rate.step_time) step_time_ = *rate.step_time;
   observation.tokens_per_second = rate.tokens_per_second;
   observation.step_time = rate.step_time;
+  observation.rate_from = rate.from;
+  observation.rate_to = rate.to;
   observation.tokens = rate_.tokens();
   observation.phase = phase_;
   const Seconds left = options_.run_length - (clock_.now() - started_);

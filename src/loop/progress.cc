@@ -22,6 +22,8 @@ StepRate::Rate StepRate::take() {
   const Seconds time = last_->at - anchor_->at;
   rate.tokens_per_second = static_cast<double>(last_->tokens - anchor_->tokens) / time.value();
   if (last_->steps > anchor_->steps) rate.step_time = time / static_cast<double>(last_->steps - anchor_->steps);
+  rate.from = anchor_->at;
+  rate.to = last_->at;
   anchor_ = last_;
   return rate;
 }

@@ -24,6 +24,7 @@ class StepRate {
   struct Rate {
     Sample<double> tokens_per_second;
     Sample<Seconds> step_time;
+    MonoTime from, to;
   };
 
   /// At every poll. Counts that fall belong to another job: the rate begins anew.

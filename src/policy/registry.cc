@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "policy/fixed.h"
+#include "policy/model.h"
 #include "policy/policy.h"
 #include "policy/sweep.h"
 
@@ -35,6 +36,7 @@ std::vector<Description> descriptions() {
       {"none", "leaves every limit as it was found; what all others are compared with"},
       {"static:WATTS", "one limit for every GPU, from the first decision to the last"},
       {"sweep", "tries each limit for a while, then keeps the best one that the objective allows"},
+      {"model", "learns the job's own curve and spends the loss it may cause where it saves most"},
   };
 }
 
@@ -42,6 +44,7 @@ Result<std::unique_ptr<Policy>> make(std::string_view spec, const Objective& obj
   if (spec == "none") return std::make_unique<None>();
   if (spec.substr(0, kStatic.size()) == kStatic) return make_static(spec.substr(kStatic.size()));
   if (spec == "sweep") return Sweep::make(objective);
+  if (spec == "model") return Model::make(objective);
   return fail(ErrorCode::input, "'" + std::string(spec.substr(0, 60)) + "' is not a policy", "--policy",
               "known are " + known_forms());
 }

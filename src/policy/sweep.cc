@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "policy/plan.h"
 
 namespace flyball::policy {
 namespace {
@@ -50,16 +51,7 @@ double relative_error(const RunningStats& stats) {
 }  // namespace
 
 Result<std::unique_ptr<Policy>> Sweep::make(const Objective& objective) {
-  if (objective.alpha.has_value() == objective.max_loss_fraction.has_value()) {
-    return fail(ErrorCode::input, "the policy sweep needs one objective", "--policy sweep",
-                "give either --max-loss 0.012 or --alpha 2");
-  }
-  const double bound = objective.alpha ? *objective.alpha : *objective.max_loss_fraction;
-  if (!std::isfinite(bound) || bound < 0 || (objective.max_loss_fraction && bound >= 1)) {
-    return fail(ErrorCode::input, fmt::format("{} is outside its range", bound),
-                objective.alpha ? "--alpha" : "--max-loss",
-                objective.alpha ? "alpha is 0 or more" : "a loss is a fraction from 0 to below 1");
-  }
+  FLYBALL_TRY(check_objective(objective, "sweep"));
   return std::unique_ptr<Policy>(new Sweep(objective));
 }
 

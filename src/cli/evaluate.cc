@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/objective.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "curve/table.h"
+#include "evaluate/evaluate.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace flyball::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> curves;
+  std::string board;
+  std::vector<std::string> policies{"none", "static", "sweep", "model", "oracle"};
+  ObjectiveOptions objective;
+  int seeds = 5;
+  std::uint64_t seed = 1;
+  std::string noise = "0.003", drift = "0.005";
+  std::string duration = "6h";
+};
+
+Result<std::vector<curve::MeasuredCurve>> load(const Options& options) {
+  std::vector<curve::MeasuredCurve> all;
+  for (const std::string& file : options.curves) {
+    FLYBALL_ASSIGN(const auto bytes, open_bytes(file));
+    const std::string board = options.board.empty() ? std::filesystem::path(file).stem().string() : options.board;
+    FLYBALL_ASSIGN(const curve::CurveTable table, curve::read_curves(*bytes, file, board));
+    for (const curve::SkippedRow& row : table.skipped) {
+      log::warning("evaluate", "{}:{}: skipped: {}", file, row.line, row.reason);
+    }
+    all.insert(all.end(), table.curves.begin(), table.curves.end());
+  }
+  std::erase_if(all, [](const curve::MeasuredCurve& c) {
+    const bool short_one = c.points.size() < 2;
+    if (short_one) log::warning("evaluate", "{}: left out, it has one limit only", c.name());
+    return short_one;
+  });
+  if (all.empty()) return fail(ErrorCode::input, "no curve has two limits or more", options.curves.front());
+  return all;
+}
+
+report::Table summary_table(const std::vector<evaluate::Summary>& summaries, const evaluate::Evaluation& evaluation) {
+  using report::Align;
+  report::Table table{
+      .caption = fmt::format("{} curves × {} seeds, {} simulated each, noise {} in 10 s; true values, no estimates",
+                             evaluation.curves.size(), evaluation.options.seeds, format(evaluation.options.duration),
+                             format_percent(evaluation.options.noise.throughput, 1)),
+      .columns = {{"policy"},
+                  {"knows", Align::left},
+                  {"saved", Align::right},
+                  {"lost", Align::right},
+                  {"of the best mix (95 %)", Align::right},
+                  {"within bound", Align::right},
+                  {"worst loss", Align::right},
+                  {"uncontrolled", Align::right},
+                  {"decisions to 90 %", Align::right},
+                  {"p90", Align::right}},
+      .rows = {}};
+  const auto count = [](double n) { return std::isfinite(n) ? fmt::format("{:.0f}", n) : std::string("never"); };
+  for (const evaluate::Summary& s : summaries) {
+    table.rows.push_back({s.policy, s.hindsight ? "hindsight" : "causal", format_percent(s.saved_fraction),
+                          format_percent(s.loss_fraction),
+                          fmt::format("{:.3f} ({:.3f} to {:.3f})", s.pooled_ratio.value, s.pooled_ratio.low,
+                                      s.pooled_ratio.high),
+                          s.binding_runs > 0 ? format_percent(s.binding_within_fraction, 1) : "–",
+                          format_percent(s.worst_loss_fraction), format_percent(s.uncontrolled_fraction, 1),
+                          s.policy == "none" ? "–" : count(s.median_decisions),
+                          s.policy == "none" ? "–" : count(s.p90_decisions)});
+  }
+  return table;
+}
+
+report::Table comparison_table(const std::vector<evaluate::Comparison>& comparisons) {
+  using report::Align;
+  report::Table table{.caption = comparisons.empty() ? "" : comparisons.front().policy +
+                                     " against the others, run by run (who lost too much is scaled to the bound)",
+                      .columns = {{"other"},
+                                  {"knows", Align::left},
+                                  {"ahead in", Align::right},
+                                  {"saves × other", Align::right},
+                                  {"worse by > 0.2 point in", Align::right}},
+                      .rows = {}};
+  for (const evaluate::Comparison& c : comparisons) {
+    table.rows.push_back({c.other, c.other_hindsight ? "hindsight" : "causal", format_percent(c.ahead_fraction, 1),
+                          c.pooled_ratio > 0 ? fmt::format("{:.2f}", c.pooled_ratio) : "–",
+                          format_percent(c.clearly_worse_fraction, 1)});
+  }
+  return table;
+}
+
+report::Json to_json(const evaluate::Summary& s) {
+  report::Json made = report::Json::object();
+  made["policy"] = report::text(s.policy);
+  made["knows"] = s.hindsight ? "hindsight" : "causal";
+  made["saved_fraction"] = report::number(s.saved_fraction);
+  made["loss_fraction"] = report::number(s.loss_fraction);
+  made["pooled_ratio"] = report::estimate(s.pooled_ratio);
+  made["worst_loss_fraction"] = report::number(s.worst_loss_fraction);
+  made["binding_runs"] = s.binding_runs;
+  made["binding_within_fraction"] = s.binding_runs > 0 ? report::number(s.binding_within_fraction) : report::Json();
+  made["uncontrolled_fraction"] = report::number(s.uncontrolled_fraction);
+  made["decisions_to_target_median"] = report::number(s.median_decisions);
+  made["decisions_to_target_p90"] = report::number(s.p90_decisions);
+  made["writes_mean"] = report::number(s.writes);
+  return made;
+}
+
+report::Json scores_json(const evaluate::Evaluation& evaluation) {
+  report::Json runs = report::Json::array();
+  for (const evaluate::PolicyScores& policy : evaluation.policies) {
+    for (const evaluate::Score& score : policy.scores) {
+      report::Json run = report::Json::object();
+      run["policy"] = report::text(policy.policy);
+      run["curve"] = report::text(evaluation.curves[score.curve].name);
+      run["seed"] = score.seed;
+      run["saved_fraction"] = report::number(score.saved_fraction);
+      run["loss_fraction"] = report::number(score.loss_fraction);
+      run["uncontrolled_fraction"] = report::number(score.uncontrolled_fraction);
+      run["decisions_to_target"] =
+          score.decisions_to_target ? report::number(*score.decisions_to_target) : report::Json(nullptr);
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+report::Json evaluation_json(const Options& options, const evaluate::Evaluation& evaluation,
+                             const std::vector<evaluate::Summary>& summaries,
+                             const std::vector<evaluate::Comparison>& comparisons) {
+  report::Json made = report::document("evaluate");
+  made["plant"] = "truth curves of measured data";
+  made["files"] = report::Json::array();
+  for (const std::string& file : options.curves) made["files"].push_back(report::text(file));
+  const Objective& objective = evaluation.options.objective;
+  made["alpha"] = objective.alpha ? report::number(*objective.alpha) : report::Json(nullptr);
+  made["max_loss_fraction"] =
+      objective.max_loss_fraction ? report::number(*objective.max_loss_fraction) : report::Json(nullptr);
+  made["seeds"] = options.seeds;
+  made["first_seed"] = options.seed;
+  made["duration_s"] = report::number(evaluation.options.duration.value());
+  made["noise_fraction"] = report::number(evaluation.options.noise.throughput);
+  made["drift_fraction"] = report::number(evaluation.options.noise.drift);
+  made["policies"] = report::Json::array();
+  for (const evaluate::Summary& s : summaries) made["policies"].push_back(to_json(s));
+  made["comparisons"] = report::Json::array();
+  for (const evaluate::Comparison& c : comparisons) {
+    report::Json one = report::Json::object();
+    one["policy"] = report::text(c.policy);
+    one["other"] = report::text(c.other);
+    one["other_knows"] = c.other_hindsight ? "hindsight" : "causal";
+    one["ahead_fraction"] = report::number(c.ahead_fraction);
+    one["saved_ratio"] = report::number(c.pooled_ratio);
+    one["clearly_worse_fraction"] = report::number(c.clearly_worse_fraction);
+    made["comparisons"].push_back(std::move(one));
+  }
+  made["curves"] = report::Json::array();
+  for (const evaluate::CurveInfo& curve : evaluation.curves) {
+    report::Json one = report::Json::object();
+    one["name"] = report::text(curve.name);
+    one["network"] = report::text(curve.network);
+    one["best_mix_saved_fraction"] = report::number(curve.mix.saved_fraction);
+    one["best_static_saved_fraction"] = report::number(curve.fixed.saved_fraction);
+    one["binds"] = curve.mix.binds;
+    made["curves"].push_back(std::move(one));
+  }
+  made["runs"] = scores_json(evaluation);
+  return made;
+}
+
+Result<> run(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const std::vector<curve::MeasuredCurve> curves, load(options));
+  evaluate::Options how;
+  how.policies = options.policies;
+  FLYBALL_ASSIGN(how.objective, parse_objective(options.objective));
+  how.seeds = options.seeds;
+  how.first_seed = options.seed;
+  FLYBALL_ASSIGN(how.noise.throughput, parse_fraction(options.noise));
+  FLYBALL_ASSIGN(how.noise.drift, parse_fraction(options.drift));
+  FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
+  const StopSignal signal;
+  how.stop = [&signal] { return signal.received(); };
+  Progress progress(context.options, context.clock);
+  how.progress = [&](double fraction) { progress.show(fmt::format("evaluating: {:.0f} %", fraction * 100)); };
+  const auto evaluation = evaluate::evaluate_curves(curves, how);
+  progress.clear();
+  if (!evaluation) return fail(evaluation.error());
+  const auto summaries = evaluate::summarize(*evaluation);
+  const auto comparisons = evaluate::compare(*evaluation, "model");
+  if (context.options.json) {
+    return context.out.write(report::dump(evaluation_json(options, *evaluation, summaries, comparisons)));
+  }
+  std::string text = report::to_text(summary_table(summaries, *evaluation));
+  if (!comparisons.empty()) text += '\n' + report::to_text(comparison_table(comparisons));
+  return context.out.write(text);
+}
+
+}  // namespace
+
+void add_evaluate(Registry& registry) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = registry.add(
+      {.name = "evaluate",
+       .summary = "Compare policies on measured curves, with their counterfactuals and with hindsight",
+       .examples = "  flyball evaluate --curves curves.csv --policies none,static,sweep,model,oracle --max-loss 0.012\n"
+                   "  flyball evaluate --curves curves.csv --noise 0.01 --seeds 10 --json"},
+      [options](Context& context) { return run(*options, context); });
+  command.add_option("--curves", options->curves, "CSV files as `flyball fit` reads them")
+      ->required()
+      ->type_name("FILE")
+      ->delimiter(',');
+  command.add_option("--board", options->board, "Name of the GPU where the file has none")->type_name("NAME");
+  command.add_option("--policies", options->policies, "See flyball policy list; `static` and `oracle` are hindsight")
+      ->type_name("NAME,…")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_objective(command, options->objective);
+  command.add_option("--seeds", options->seeds, "Runs of each policy on each curve")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "The first of them")->capture_default_str();
+  command.add_option("--noise", options->noise, "Of throughput in 10 s, white")
+      ->type_name("FRACTION")
+      ->capture_default_str();
+  command.add_option("--drift", options->drift, "Of throughput, slow (1 h)")
+      ->type_name("FRACTION")
+      ->capture_default_str();
+  command.add_option("--duration", options->duration, "Of each run")->type_name("TIME")->capture_default_str();
+}
+
+}  // namespace flyball::cli

@@ -1,0 +1,51 @@
+#pragma once
+// What is believed about a function of the limit while the job runs: a Gaussian over its values on a grid of limits, a
+// level that all share and a slow drift of that level. A Kalman filter; one observation costs (grid + 2)² multiplications.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace flyball::policy {
+
+class Belief {
+ public:
+  struct Drift {
+    double sd = 0;     ///< stationary, in logs
+    Seconds time{3600};  ///< after which it is forgotten by 1/e
+  };
+  /// Values relative to the last grid point, whose own value is exactly 0. `covariance` is row by row.
+  Belief(std::vector<double> mean, const std::vector<double>& covariance, const Drift& drift);
+
+  std::size_t size() const { return n_ - kShared; }
+  /// Nothing but the level's order of magnitude is known at first.
+  void start(double level);
+  bool started() const { return started_; }
+  /// Time passes, the drift is forgotten.
+  void advance(Seconds time);
+  /// y = level + drift + Σ weights · value + noise.
+  void observe(std::span<const double> weights, double y, double variance);
+  /// The innovation that `observe` would find, and its variance without noise.
+  double predict(std::span<const double> weights) const;
+
+  double mean(std::size_t i) const { return mean_[kShared + i]; }
+  double variance(std::size_t i) const { return cov(kShared + i, kShared + i); }
+  /// Of Σ weights · value.
+  double variance(std::span<const double> weights) const;
+  /// What variance(weights) would be after one observation at grid point `at`.
+  double variance_after(std::span<const double> weights, std::size_t at, double noise) const;
+
+ private:
+  static constexpr std::size_t kShared = 2;  ///< level, drift
+  double& cov(std::size_t i, std::size_t j) { return covariance_[i * n_ + j]; }
+  double cov(std::size_t i, std::size_t j) const { return covariance_[i * n_ + j]; }
+
+  std::size_t n_;
+  Drift drift_;
+  bool started_ = false;
+  std::vector<double> mean_, covariance_, gain_;
+};
+
+}  // namespace flyball::policy
