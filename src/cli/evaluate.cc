@@ -63,7 +63,8 @@ report::Table summary_table(const std::vector<evaluate::Summary>& summaries, con
                   {"of the best mix (95 %)", Align::right},
                   {"within bound", Align::right},
                   {"worst loss", Align::right},
-                  {"uncontrolled", Align::right},
+                  {"as found", Align::right},
+                  {"looks", Align::right},
                   {"decisions to 90 %", Align::right},
                   {"p90", Align::right}},
       .rows = {}};
@@ -75,6 +76,7 @@ report::Table summary_table(const std::vector<evaluate::Summary>& summaries, con
                                       s.pooled_ratio.high),
                           s.binding_runs > 0 ? format_percent(s.binding_within_fraction, 1) : "–",
                           format_percent(s.worst_loss_fraction), format_percent(s.uncontrolled_fraction, 1),
+                          format_percent(s.looks_fraction, 1),
                           s.policy == "none" ? "–" : count(s.median_decisions),
                           s.policy == "none" ? "–" : count(s.p90_decisions)});
   }
@@ -110,6 +112,7 @@ report::Json to_json(const evaluate::Summary& s) {
   made["binding_runs"] = s.binding_runs;
   made["binding_within_fraction"] = s.binding_runs > 0 ? report::number(s.binding_within_fraction) : report::Json();
   made["uncontrolled_fraction"] = report::number(s.uncontrolled_fraction);
+  made["looks_fraction"] = report::number(s.looks_fraction);
   made["decisions_to_target_median"] = report::number(s.median_decisions);
   made["decisions_to_target_p90"] = report::number(s.p90_decisions);
   made["writes_mean"] = report::number(s.writes);
@@ -127,6 +130,7 @@ report::Json scores_json(const evaluate::Evaluation& evaluation) {
       run["saved_fraction"] = report::number(score.saved_fraction);
       run["loss_fraction"] = report::number(score.loss_fraction);
       run["uncontrolled_fraction"] = report::number(score.uncontrolled_fraction);
+      run["looks_fraction"] = report::number(score.looks_fraction);
       run["decisions_to_target"] =
           score.decisions_to_target ? report::number(*score.decisions_to_target) : report::Json(nullptr);
       runs.push_back(std::move(run));

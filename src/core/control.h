@@ -78,7 +78,8 @@ struct GpuProposal {
 
 struct Proposal {
   std::vector<GpuProposal> gpus;
-  std::string reason;  ///< one line, for the ledger
+  std::string reason;     ///< one line, for the ledger
+  bool baseline = false;  ///< the limits as found, to measure against and not to save
 };
 
 /// Tokens against watts: one of the two is set.

@@ -66,10 +66,12 @@ class Bench {
     FLYBALL_TRY(bench->loop_->start());
     return bench;
   }
-  void step(Seconds interval) {
+  /// True if the limits as found were chosen in order to measure.
+  bool step(Seconds interval) {
     clock_.advance(interval);
     engine_->tick();
-    (void)loop_->tick();
+    const auto record = loop_->tick();
+    return record && record->proposal.baseline;
   }
   CurvePlant& plant() { return plant_; }
   const loop::Loop& loop() const { return *loop_; }
@@ -129,13 +131,13 @@ Result<Score> run_policy(const curve::Curve& curve, const CurveInfo& info, const
   FLYBALL_ASSIGN(const auto bench, Bench::create(curve, options, policy, seed));
   TargetWatch watch(curve, info.fixed.saved_fraction * kTargetShare, options);
   const auto intervals = std::llround(options.duration / options.interval);
-  std::int64_t uncontrolled = 0;
+  std::int64_t uncontrolled = 0, looks = 0;
   const Milliwatts found = bench->plant().limit();
   for (std::int64_t i = 0; i < intervals; ++i) {
     const Milliwatts limit = bench->plant().limit();
     if (limit >= found) ++uncontrolled;
     watch.add(limit);
-    bench->step(options.interval);
+    if (bench->step(options.interval)) ++looks;
   }
   Score score;
   score.seed = seed;
@@ -143,6 +145,7 @@ Result<Score> run_policy(const curve::Curve& curve, const CurveInfo& info, const
   score.loss_fraction = 1 - tokens;
   score.saved_fraction = 1 - bench->plant().energy() / base.energy / tokens;
   score.uncontrolled_fraction = static_cast<double>(uncontrolled) / static_cast<double>(intervals);
+  score.looks_fraction = static_cast<double>(looks) / static_cast<double>(intervals);
   score.decisions_to_target = watch.result();
   score.writes = bench->loop().writes();
   return score;
@@ -272,7 +275,7 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
     Summary summary;
     summary.policy = scores.policy;
     summary.hindsight = scores.hindsight;
-    RunningStats saved, loss, uncontrolled, writes;
+    RunningStats saved, loss, uncontrolled, looks, writes;
     std::size_t within = 0;
     std::vector<double> decisions;
     for (const Score& score : scores.scores) {
@@ -280,6 +283,7 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
       saved.add(score.saved_fraction);
       loss.add(score.loss_fraction);
       uncontrolled.add(score.uncontrolled_fraction);
+      looks.add(score.looks_fraction);
       writes.add(static_cast<double>(score.writes));
       summary.worst_loss_fraction = std::max(summary.worst_loss_fraction, score.loss_fraction);
       if (info.mix.binds) {
@@ -293,6 +297,7 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
     summary.saved_fraction = saved.mean();
     summary.loss_fraction = loss.mean();
     summary.uncontrolled_fraction = uncontrolled.mean();
+    summary.looks_fraction = looks.mean();
     summary.writes = writes.mean();
     if (summary.binding_runs > 0) {
       summary.binding_within_fraction = static_cast<double>(within) / static_cast<double>(summary.binding_runs);

@@ -37,7 +37,8 @@ struct Score {
   std::uint64_t seed = 0;
   double saved_fraction = 0;  ///< 1 − (E/tokens)/(E₀/tokens₀)
   double loss_fraction = 0;   ///< 1 − tokens/tokens₀
-  double uncontrolled_fraction = 0;  ///< of the decisions, at the limit found
+  double uncontrolled_fraction = 0;  ///< of the time, at the limit found
+  double looks_fraction = 0;         ///< of the decisions, at the limit found in order to measure
   /// Decisions until the saving over 5 min, uncontrolled intervals apart, stays at 90 % of the best static limit's or
   /// above; empty = never.
   std::optional<double> decisions_to_target;
@@ -73,7 +74,7 @@ struct Summary {
   double worst_loss_fraction = 0;
   std::size_t binding_runs = 0;  ///< where the bound keeps even hindsight from saving more
   double binding_within_fraction = 0;  ///< of those, loss within the bound
-  double uncontrolled_fraction = 0;
+  double uncontrolled_fraction = 0, looks_fraction = 0;
   double median_decisions = 0, p90_decisions = 0;  ///< to the target; infinite where more than that share never
   double writes = 0;                               ///< mean
 };

@@ -72,15 +72,23 @@ double Belief::variance(std::span<const double> weights) const {
   return std::fmax(sum, 0);
 }
 
-double Belief::variance_after(std::span<const double> weights, std::size_t at, double noise) const {
-  // Covariance of the sum with the observation at grid point `at`, and that observation's own variance.
-  const std::size_t k = kShared + at;
-  double with = 0;
+void Belief::value_of(std::span<const double> weights, double noise, std::vector<Value>& values) const {
+  // Covariance of the sum with every state.
+  row_.assign(n_, 0);
+  double now = 0;
   for (std::size_t j = 0; j < weights.size(); ++j) {
-    if (weights[j] != 0) with += weights[j] * (cov(0, kShared + j) + cov(1, kShared + j) + cov(k, kShared + j));
+    if (weights[j] == 0) continue;
+    for (std::size_t i = 0; i < n_; ++i) row_[i] += weights[j] * cov(kShared + j, i);
   }
-  const double own = cov(0, 0) + cov(1, 1) + cov(k, k) + 2 * (cov(0, 1) + cov(0, k) + cov(1, k));
-  return std::fmax(variance(weights) - with * with / (own + noise), 0);
+  for (std::size_t j = 0; j < weights.size(); ++j) now += weights[j] * row_[kShared + j];
+  values.resize(size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t k = kShared + i;
+    const double own = noise + cov(0, 0) + cov(1, 1) + cov(k, k) + 2 * (cov(0, 1) + cov(0, k) + cov(1, k));
+    const double with = row_[0] + row_[1] + row_[k];
+    const double itself = cov(k, 0) + cov(k, 1) + cov(k, k);
+    values[i] = {std::fmax(now - with * with / own, 0), std::fabs(itself) / std::sqrt(own)};
+  }
 }
 
 }  // namespace flyball::policy

@@ -34,8 +34,12 @@ class Belief {
   double variance(std::size_t i) const { return cov(kShared + i, kShared + i); }
   /// Of Σ weights · value.
   double variance(std::span<const double> weights) const;
-  /// What variance(weights) would be after one observation at grid point `at`.
-  double variance_after(std::span<const double> weights, std::size_t at, double noise) const;
+  /// What one observation at each grid point would bring, with noise of that variance.
+  struct Value {
+    double sum_variance = 0;  ///< of Σ weights · value, afterwards
+    double shift_sd = 0;      ///< by how much the mean at that point would move
+  };
+  void value_of(std::span<const double> weights, double noise, std::vector<Value>& values) const;
 
  private:
   static constexpr std::size_t kShared = 2;  ///< level, drift
@@ -46,6 +50,7 @@ class Belief {
   Drift drift_;
   bool started_ = false;
   std::vector<double> mean_, covariance_, gain_;
+  mutable std::vector<double> row_;
 };
 
 }  // namespace flyball::policy

@@ -19,8 +19,8 @@ namespace flyball::policy {
 /// Log speed and log power of the job against one common limit are Gaussian beliefs that begin as the family of curves
 /// (curve/family.h) and drift slowly. Every interval tells about the limit that held in it, whoever chose it. Each
 /// decision plans the time left: the most energy per token saved while the loss of the whole run, past included, stays
-/// within the bound by `margin` standard deviations; what was lost too little so far may be lost later. A baseline
-/// interval is bought when the margin that it would remove is worth more than the saving that it forgoes.
+/// within the bound by some standard deviations; what was lost too little so far may be lost later. An interval at
+/// another limit, or at the limit found, is bought when what it teaches is worth more than it costs.
 class Model final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> make(const Objective& objective);
@@ -43,7 +43,9 @@ class Model final : public Policy {
   std::vector<double> weights_of(Milliwatts limit) const;
   std::vector<double> weights_over(MonoTime from, MonoTime to) const;
   void set_levels(double elapsed_fraction);
-  bool worth_a_look(const Plan& plan, double left);
+  double price_of_loss(const Plan& plan, const Spent& gone, double left) const;
+  std::optional<std::size_t> worth_trying(const Plan& plan, double left);
+  Proposal try_out(std::size_t level);
   std::size_t choose(const Plan& plan);
   Proposal propose(std::size_t level, std::string reason) const;
 
@@ -65,6 +67,7 @@ class Model final : public Policy {
   int hold_ = 0;       ///< intervals that the last limit still stays
   std::size_t last_level_ = 0;
   int until_look_ = 0;
+  std::vector<Belief::Value> rate_value_, power_value_;
 };
 
 }  // namespace flyball::policy
