@@ -70,23 +70,23 @@ report::Table summary_table(const std::vector<evaluate::Summary>& summaries, con
       .rows = {}};
   const auto count = [](double n) { return std::isfinite(n) ? fmt::format("{:.0f}", n) : std::string("never"); };
   for (const evaluate::Summary& s : summaries) {
-    table.rows.push_back({s.policy, s.hindsight ? "hindsight" : "causal", format_percent(s.saved_fraction),
-                          format_percent(s.loss_fraction),
-                          fmt::format("{:.3f} ({:.3f} to {:.3f})", s.pooled_ratio.value, s.pooled_ratio.low,
-                                      s.pooled_ratio.high),
-                          s.binding_runs > 0 ? format_percent(s.binding_within_fraction, 1) : "–",
-                          format_percent(s.worst_loss_fraction), format_percent(s.uncontrolled_fraction, 1),
-                          format_percent(s.looks_fraction, 1),
-                          s.policy == "none" ? "–" : count(s.median_decisions),
-                          s.policy == "none" ? "–" : count(s.p90_decisions)});
+    table.rows.push_back(
+        {s.policy, s.hindsight ? "hindsight" : "causal", format_percent(s.saved_fraction),
+         format_percent(s.loss_fraction),
+         fmt::format("{:.3f} ({:.3f} to {:.3f})", s.pooled_ratio.value, s.pooled_ratio.low, s.pooled_ratio.high),
+         s.binding_runs > 0 ? format_percent(s.binding_within_fraction, 1) : "–", format_percent(s.worst_loss_fraction),
+         format_percent(s.uncontrolled_fraction, 1), format_percent(s.looks_fraction, 1),
+         s.policy == "none" ? "–" : count(s.median_decisions), s.policy == "none" ? "–" : count(s.p90_decisions)});
   }
   return table;
 }
 
 report::Table comparison_table(const std::vector<evaluate::Comparison>& comparisons) {
   using report::Align;
-  report::Table table{.caption = comparisons.empty() ? "" : comparisons.front().policy +
-                                     " against the others, run by run (who lost too much is scaled to the bound)",
+  report::Table table{.caption = comparisons.empty()
+                                     ? ""
+                                     : comparisons.front().policy +
+                                           " against the others, run by run (who lost too much is scaled to the bound)",
                       .columns = {{"other"},
                                   {"knows", Align::left},
                                   {"ahead in", Align::right},

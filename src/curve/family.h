@@ -12,15 +12,15 @@ namespace flyball::curve {
 /// the common shape, their weights vary from curve to curve, and a stationary residual that fades out where the limit
 /// does not bind carries the rest. Each curve has a level of its own and noise of its own.
 struct Family {
-  double width = 0;               ///< w
-  double start = 0;               ///< x₀
-  std::array<double, 3> mean{};   ///< of the features' weights
+  double width = 0;                ///< w
+  double start = 0;                ///< x₀
+  std::array<double, 3> mean{};    ///< of the features' weights
   std::array<double, 3> spread{};  ///< their standard deviations, between curves and between boards
-  double residual_sd = 0;         ///< deep below x₀
-  double residual_length = 0;     ///< in x
-  double wander = 0;              ///< slow error of a measured sweep, in units of its noise
-  double noise_median = 0;        ///< of a measured point, in logs
-  double noise_log_sd = 0;        ///< from curve to curve
+  double residual_sd = 0;          ///< deep below x₀
+  double residual_length = 0;      ///< in x
+  double wander = 0;               ///< slow error of a measured sweep, in units of its noise
+  double noise_median = 0;         ///< of a measured point, in logs
+  double noise_log_sd = 0;         ///< from curve to curve
 
   double mean_at(double x) const;
   /// Without the curve's own level. `noise` scales the wander; 0 = the curve itself.

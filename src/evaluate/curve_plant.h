@@ -13,10 +13,10 @@
 namespace flyball::evaluate {
 
 struct Noise {
-  double throughput = 0.003;   ///< of tokens per 10 s, white
-  double drift = 0.005;        ///< slow change of throughput (Ornstein-Uhlenbeck), stationary sd
+  double throughput = 0.003;  ///< of tokens per 10 s, white
+  double drift = 0.005;       ///< slow change of throughput (Ornstein-Uhlenbeck), stationary sd
   Seconds drift_time{3600};
-  double power = 0.003;        ///< of power per 10 s, white
+  double power = 0.003;  ///< of power per 10 s, white
 };
 
 /// Disturbances come in blocks of 10 s and are the same for one seed whatever the limits are, so that a run and its

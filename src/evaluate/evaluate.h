@@ -35,8 +35,8 @@ struct Options {
 struct Score {
   std::size_t curve = 0;
   std::uint64_t seed = 0;
-  double saved_fraction = 0;  ///< 1 − (E/tokens)/(E₀/tokens₀)
-  double loss_fraction = 0;   ///< 1 − tokens/tokens₀
+  double saved_fraction = 0;         ///< 1 − (E/tokens)/(E₀/tokens₀)
+  double loss_fraction = 0;          ///< 1 − tokens/tokens₀
   double uncontrolled_fraction = 0;  ///< of the time, at the limit found
   double looks_fraction = 0;         ///< of the decisions, at the limit found in order to measure
   /// Decisions until the saving over 5 min, uncontrolled intervals apart, stays at 90 % of the best static limit's or
@@ -47,7 +47,7 @@ struct Score {
 
 struct PolicyScores {
   std::string policy;
-  bool hindsight = false;  ///< knows what it could not know
+  bool hindsight = false;     ///< knows what it could not know
   std::vector<Score> scores;  ///< curves × seeds, in this order
 };
 
@@ -70,9 +70,9 @@ struct Summary {
   std::string policy;
   bool hindsight = false;
   double saved_fraction = 0, loss_fraction = 0;  ///< means over runs
-  Estimate pooled_ratio;   ///< Σ saved / Σ best mix's saved; interval by bootstrap over networks
+  Estimate pooled_ratio;  ///< Σ saved / Σ best mix's saved; interval by bootstrap over networks
   double worst_loss_fraction = 0;
-  std::size_t binding_runs = 0;  ///< where the bound keeps even hindsight from saving more
+  std::size_t binding_runs = 0;        ///< where the bound keeps even hindsight from saving more
   double binding_within_fraction = 0;  ///< of those, loss within the bound
   double uncontrolled_fraction = 0, looks_fraction = 0;
   double median_decisions = 0, p90_decisions = 0;  ///< to the target; infinite where more than that share never
@@ -80,13 +80,13 @@ struct Summary {
 };
 std::vector<Summary> summarize(const Evaluation& evaluation);
 
-/// `policy` against another one, run by run. A policy that lost more than the bound is scored as its mix with the limits
-/// found that loses just the bound.
+/// `policy` against another one, run by run. A policy that lost more than the bound is scored as its mix with the
+/// limits found that loses just the bound.
 struct Comparison {
   std::string policy, other;
   bool other_hindsight = false;
-  double ahead_fraction = 0;         ///< of runs, saved more
-  double pooled_ratio = 0;           ///< Σ saved / Σ other's saved
+  double ahead_fraction = 0;          ///< of runs, saved more
+  double pooled_ratio = 0;            ///< Σ saved / Σ other's saved
   double clearly_worse_fraction = 0;  ///< of runs, by more than 0.2 point
 };
 std::vector<Comparison> compare(const Evaluation& evaluation, const std::string& policy);

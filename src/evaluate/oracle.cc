@@ -34,9 +34,12 @@ Grid grid_of(const curve::Curve& curve, Watts step) {
 Ideal to_ideal(const Grid& grid, const policy::Plan& plan) {
   const policy::Level& a = grid.levels[plan.first];
   const policy::Level& b = grid.levels[plan.second];
-  return {plan.saved,          1 - (a.rate + plan.share_second * (b.rate - a.rate)),
-          grid.limits[plan.first], grid.limits[plan.second],
-          plan.share_second,   false};
+  return {plan.saved,
+          1 - (a.rate + plan.share_second * (b.rate - a.rate)),
+          grid.limits[plan.first],
+          grid.limits[plan.second],
+          plan.share_second,
+          false};
 }
 
 policy::Plan plan(const Grid& grid, const Objective& objective) {

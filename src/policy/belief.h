@@ -1,6 +1,7 @@
 #pragma once
 // What is believed about a function of the limit while the job runs: a Gaussian over its values on a grid of limits, a
-// level that all share and a slow drift of that level. A Kalman filter; one observation costs (grid + 2)² multiplications.
+// level that all share and a slow drift of that level. A Kalman filter; one observation costs (grid + 2)²
+// multiplications.
 
 #include <cstddef>
 #include <span>
@@ -13,7 +14,7 @@ namespace flyball::policy {
 class Belief {
  public:
   struct Drift {
-    double sd = 0;     ///< stationary, in logs
+    double sd = 0;       ///< stationary, in logs
     Seconds time{3600};  ///< after which it is forgotten by 1/e
   };
   /// Values relative to the last grid point, whose own value is exactly 0. `covariance` is row by row.

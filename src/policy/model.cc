@@ -78,8 +78,7 @@ std::optional<Milliwatts> common_limit(const Observation& observation) {
   return highest;
 }
 
-Belief make_belief(const curve::Family& family, double sign, const std::vector<double>& x,
-                   const Belief::Drift& drift) {
+Belief make_belief(const curve::Family& family, double sign, const std::vector<double>& x, const Belief::Drift& drift) {
   const auto covary = [&](double u, double v) {
     const double apart = (u - v) / kBumpLength;
     return family.covariance(u, v) + kBump * kBump * std::exp(-apart * apart / 2);
@@ -167,8 +166,8 @@ std::vector<double> Model::weights_of(Milliwatts limit) const {
     weights[static_cast<std::size_t>(above - grid_.begin())] = 1;
   } else {
     const auto i = static_cast<std::size_t>(above - grid_.begin());
-    const double share = static_cast<double>((limit - grid_[i - 1]).value()) /
-                         static_cast<double>((grid_[i] - grid_[i - 1]).value());
+    const double share =
+        static_cast<double>((limit - grid_[i - 1]).value()) / static_cast<double>((grid_[i] - grid_[i - 1]).value());
     weights[i - 1] = 1 - share;
     weights[i] = share;
   }
