@@ -64,7 +64,8 @@ void Pi::end_baseline() {
 
 void Pi::observe_baseline(const Observation& observation) {
   if (!is_training(observation.phase) || !observation.tokens_per_second) return;
-  if (!found_ && !(found_ = FoundLimits::of(observation))) return;
+  if (!found_) found_ = FoundLimits::of(observation);
+  if (!found_) return;
   if (base_.empty()) begin_baseline(kFirstWindow);
   add_baseline(observation);
   if (window_left_ > 0 && --window_left_ == 0) end_baseline();
