@@ -5,19 +5,20 @@
 
 #include "base/presets.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/app.h"
+#include "cli/objective.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "control/virtual_run.h"
 #include "report/run_report.h"
 #include "report/table.h"
+#include "series/recording_writer.h"
 #include "twin/scenario.h"
 
 namespace flyball::cli {
 namespace {
 
-/// What holds if nothing else is asked for: at most 1.2 % slower.
-constexpr double kDefaultMaxLoss = 0.012;
 /// Simulated runs begin at a fixed instant, so that same seed means same bytes.
 constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
 
@@ -31,30 +32,9 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<std::string> set;
   std::string report;
+  std::string record;
   bool observe_only = false;
 };
-
-Result<Objective> objective_of(const Options& options) {
-  Objective objective;
-  objective.alpha = options.alpha;
-  if (!options.max_loss.empty()) {
-    if (options.alpha) return fail(ErrorCode::input, "--alpha and --max-loss are given", {}, "give one of the two");
-    auto fraction = parse_fraction(options.max_loss);
-    if (!fraction) {
-      fraction.error().where = "--max-loss";
-      return fail(std::move(fraction.error()));
-    }
-    objective.max_loss_fraction = *fraction;
-  } else if (!options.alpha) {
-    objective.max_loss_fraction = kDefaultMaxLoss;
-  }
-  return objective;
-}
-
-std::string objective_text(const Objective& objective) {
-  return objective.alpha ? fmt::format("saved − {} · lost", *objective.alpha)
-                         : fmt::format("most saved with at most {} lost", format_percent(*objective.max_loss_fraction));
-}
 
 /// All that is needed to repeat the run.
 std::string arguments_json(const Options& options, const twin::Scenario& scenario, const Objective& objective,
@@ -83,6 +63,7 @@ Result<> say_plan(const Options& options, const twin::Scenario& scenario, const 
                 {"Duration", format(duration) + " simulated"},
                 {"Seed", std::to_string(options.seed)},
                 {"Ledger", "would be written: " + ledger_path}};
+  if (!options.record.empty()) table.rows.push_back({"Recording", "would be written: " + options.record});
   if (!options.report.empty()) table.rows.push_back({"Report", "would be written: " + options.report});
   return context.out.write(report::to_text(table));
 }
@@ -90,6 +71,17 @@ Result<> say_plan(const Options& options, const twin::Scenario& scenario, const 
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
   FLYBALL_TRY(context.files.make_folders(context.options.state_dir));
   return ledger::Ledger::open(path);
+}
+
+/// A file of its own: a run that begins inside another one's recording could not be replayed.
+Result<std::unique_ptr<series::RecordingWriter>> open_recording(const Options& options, const std::string& plant,
+                                                                Context& context) {
+  if (options.record.empty()) return nullptr;
+  if (context.files.exists(options.record))
+    return fail(ErrorCode::input, "exists already", options.record, "name another file");
+  return series::RecordingWriter::open(context.files, options.record,
+                                       {kSimulatedStart, MonoTime(), "", fmt::format("flyball {}", version()),
+                                        fmt::format("{} seed {}", plant, options.seed), loop::Options().poll});
 }
 
 Result<> write_result(const Options& options, const control::VirtualRun& run, const std::string& ledger_path,
@@ -104,6 +96,7 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
     made["decisions_frozen"] = run.frozen;
     made["readings_rejected"] = run.rejected.total();
     made["interrupted"] = run.interrupted;
+    made["recording"] = options.record.empty() ? report::Json(nullptr) : report::text(options.record);
     made["ledger"] = run.ledger_run ? report::text(ledger_path) : report::Json(nullptr);
     made["ledger_run"] = run.ledger_run ? report::Json(*run.ledger_run) : report::Json(nullptr);
     return context.out.write(report::dump(made));
@@ -112,6 +105,7 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
   if (run.interrupted) text += "Ended early by a signal after " + format(run.result.account.duration) + '\n';
   if (!options.observe_only) text += "Objective: " + objective_text(objective) + '\n';
   if (run.ledger_run) text += fmt::format("Ledger: {}, run {}\n", ledger_path, *run.ledger_run);
+  if (!options.record.empty()) text += "Recording: " + options.record + '\n';
   if (!options.report.empty()) text += "Report: " + options.report + '\n';
   return context.out.write(text);
 }
@@ -120,7 +114,7 @@ Result<> run(const Options& options, Context& context) {
   if (options.source != "twin") {
     return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source", "use twin");
   }
-  FLYBALL_ASSIGN(const Objective objective, objective_of(options));
+  FLYBALL_ASSIGN(const Objective objective, parse_objective(options.alpha, options.max_loss));
   FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
@@ -143,6 +137,8 @@ Result<> run(const Options& options, Context& context) {
   how.arguments = arguments_json(options, scenario, objective, duration);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
+  FLYBALL_ASSIGN(const auto recording, open_recording(options, how.plant, context));
+  how.recording = recording.get();
   auto ledger = open_ledger(context, ledger_path);
   Progress progress(context.options, context.clock);
   how.progress = [&](double fraction) {
@@ -201,6 +197,8 @@ void add_run(Registry& registry) {
       ->expected(1)
       ->take_all();
   command.add_option("--report", options->report, "Also write a page with plots")->type_name("FILE");
+  command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
+      ->type_name("FILE");
   command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing");
 }
 
