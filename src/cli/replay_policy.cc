@@ -88,7 +88,8 @@ report::Json json_of(const std::string& file, const control::ReplayRun& run) {
 std::string wish_text(const control::ReplayedWish& wish) {
   std::string text;
   if (wish.power_limit) text = format(*wish.power_limit);
-  if (wish.allowed && wish.allowed != wish.power_limit) text += fmt::format(" (the board takes {})", format(*wish.allowed));
+  if (wish.allowed && wish.allowed != wish.power_limit)
+    text += fmt::format(" (the board takes {})", format(*wish.allowed));
   if (wish.locked_clocks) {
     text += fmt::format("{}clocks {} to {}", text.empty() ? "" : ", ", format(wish.locked_clocks->low),
                         format(wish.locked_clocks->high));
@@ -109,14 +110,14 @@ std::string text_of(const std::string& file, const control::ReplayRun& run) {
   constexpr std::size_t kShown = 40;
   report::Table facts;
   facts.columns = {{""}, {""}};
-  facts.rows = {{"Recording", fmt::format("{}, {} from {}", file, format(run.span.length()),
-                                          format_rfc3339(run.span.start))},
-                {"Policy", fmt::format("{}, seed {}", run.policy, run.seed)},
-                {"Objective", objective_text(run.objective)},
-                {"Decisions", fmt::format("{} every {}, {} frozen", run.decisions, format(run.decision), run.frozen)},
-                {"Energy as recorded", fmt::format("{}, {} of the time measured", format(run.account.energy),
-                                                   format_percent(run.account.coverage_fraction))},
-                {"Decisions' SHA-256", run.digest}};
+  facts.rows = {
+      {"Recording", fmt::format("{}, {} from {}", file, format(run.span.length()), format_rfc3339(run.span.start))},
+      {"Policy", fmt::format("{}, seed {}", run.policy, run.seed)},
+      {"Objective", objective_text(run.objective)},
+      {"Decisions", fmt::format("{} every {}, {} frozen", run.decisions, format(run.decision), run.frozen)},
+      {"Energy as recorded", fmt::format("{}, {} of the time measured", format(run.account.energy),
+                                         format_percent(run.account.coverage_fraction))},
+      {"Decisions' SHA-256", run.digest}};
   std::string text = std::string(kNoSaving) + "\n\n" + report::to_text(facts) + '\n';
   report::Table wishes;
   wishes.caption = "Proposals, where they changed";

@@ -35,7 +35,7 @@ class ReadingLog {
   /// Steps by when they ended, phases by when they were seen.
   void progress(const Sample<WorkloadProgress>& progress, MonoTime seen);
 
-  std::uint64_t failures() const { return failures_; }            ///< points that could not be written at once
+  std::uint64_t failures() const { return failures_; }               ///< points that could not be written at once
   const std::string& last_failure() const { return last_failure_; }  ///< why; the points wait in the writer
 
  private:

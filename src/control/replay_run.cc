@@ -88,7 +88,8 @@ class PastProgress final : public loop::ProgressSource {
 /// Ends its input when somebody says stop.
 class StoppableBytes final : public ByteSource {
  public:
-  StoppableBytes(std::unique_ptr<ByteSource> bytes, const bool& stopped) : bytes_(std::move(bytes)), stopped_(stopped) {}
+  StoppableBytes(std::unique_ptr<ByteSource> bytes, const bool& stopped)
+      : bytes_(std::move(bytes)), stopped_(stopped) {}
   Result<std::size_t> read(char* to, std::size_t size) override {
     if (stopped_) return std::size_t{0};
     return bytes_->read(to, size);
@@ -176,7 +177,9 @@ class Player final : public series::Sink {
     waiting_.push(std::move(item));
     constexpr std::size_t kMostWaiting = (std::size_t{512} << 20) / sizeof(Item);
     if (waiting_.size() > kMostWaiting) {
-      failed_ = Error{ErrorCode::input, "the input is too far out of order of time to be replayed in memory", {},
+      failed_ = Error{ErrorCode::input,
+                      "the input is too far out of order of time to be replayed in memory",
+                      {},
                       "sort it by time, or replay a part of it"};
       return;
     }
@@ -290,8 +293,8 @@ class Player final : public series::Sink {
       return a.at == b.at && a.kind == b.kind && a.device == b.device && a.value == b.value && a.detail == b.detail;
     };
     ReplayAudit& audit = *run_.audit;
-    audit.recorded += static_cast<std::uint64_t>(std::count_if(
-        recorded_.begin(), recorded_.end(), [](const series::Event& e) { return e.kind == "decision"; }));
+    audit.recorded += static_cast<std::uint64_t>(
+        std::count_if(recorded_.begin(), recorded_.end(), [](const series::Event& e) { return e.kind == "decision"; }));
     if (std::equal(now.begin(), now.end(), recorded_.begin(), recorded_.end(), same)) {
       ++audit.identical;
     } else if (audit.first_difference.empty()) {
@@ -327,8 +330,8 @@ class Player final : public series::Sink {
     last = wish;
     ++run_.wishes_changed;
     if (run_.wishes.size() >= ReplayRun::kMostWishes) return;
-    ReplayedWish shown{record.number, record.wall, wish.device, wish.power_limit, {}, wish.locked_clocks, {},
-                       record.proposal.reason};
+    ReplayedWish shown{record.number,      record.wall, wish.device,           wish.power_limit, {},
+                       wish.locked_clocks, {},          record.proposal.reason};
     const auto range = ranges_.find(wish.device);
     if (wish.power_limit && range != ranges_.end())
       shown.allowed = std::clamp(*wish.power_limit, range->second.first, range->second.second);

@@ -135,8 +135,8 @@ TEST(ReplayRun, ARecordingOfReadingsAloneIsReplayedWithANamedPolicy) {
   device::TwinDriver driver(machine, clock);
   TwinProgress job(machine);
   MemoryFilesystem disk;
-  const auto writer = *series::RecordingWriter::open(
-      disk, "/r.fbr", {clock.wall(), clock.now(), "boot", "test", "twin", Seconds(0.5)});
+  const auto writer =
+      *series::RecordingWriter::open(disk, "/r.fbr", {clock.wall(), clock.now(), "boot", "test", "twin", Seconds(0.5)});
   SamplerOptions sampling;
   sampling.job = &job;
   Sampler sampler(driver, clock, *writer, sampling, {});
@@ -185,7 +185,8 @@ TEST(ReplayRun, InputOutOfOrderOfTimeIsPutInOrder) {
   for (const char* gpu : {"GPU-a", "GPU-b"})
     for (int i = 0; i < 100; ++i) by_board += fmt::format("{},{},{}\n", 1'715'960'000 + i, gpu, 200 + i % 7);
   for (int i = 0; i < 100; ++i)
-    for (const char* gpu : {"GPU-a", "GPU-b"}) by_time += fmt::format("{},{},{}\n", 1'715'960'000 + i, gpu, 200 + i % 7);
+    for (const char* gpu : {"GPU-a", "GPU-b"})
+      by_time += fmt::format("{},{},{}\n", 1'715'960'000 + i, gpu, 200 + i % 7);
   const auto a = replay(by_board, with_policy("static:180W")), b = replay(by_time, with_policy("static:180W"));
   ASSERT_TRUE(a && b);
   EXPECT_EQ(a->digest, b->digest);

@@ -98,11 +98,10 @@ series::Event make_event(WallTime at, std::string kind, const DeviceId& device, 
 }  // namespace
 
 series::Event policy_event(const RecordedPolicy& p) {
-  return make_event(
-      {}, "policy", {}, static_cast<double>(p.seed),
-      fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} policy={}",
-                  number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
-                  format_exact(p.run_length.value()), format_exact(p.decision.value()), p.policy));
+  return make_event({}, "policy", {}, static_cast<double>(p.seed),
+                    fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} policy={}",
+                                number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
+                                format_exact(p.run_length.value()), format_exact(p.decision.value()), p.policy));
 }
 
 Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
@@ -132,10 +131,10 @@ std::vector<series::Event> decision_events(const loop::DecisionRecord& record) {
     if (wish.power_limit)
       made.push_back(make_event(record.wall, "wish", wish.device, (*wish.power_limit).watts().value(), "power_limit"));
     if (wish.locked_clocks) {
-      made.push_back(make_event(record.wall, "wish", wish.device, 0,
-                                fmt::format("locked_clocks low_hz={} high_hz={}",
-                                            format_exact((*wish.locked_clocks).low.value()),
-                                            format_exact((*wish.locked_clocks).high.value()))));
+      made.push_back(
+          make_event(record.wall, "wish", wish.device, 0,
+                     fmt::format("locked_clocks low_hz={} high_hz={}", format_exact((*wish.locked_clocks).low.value()),
+                                 format_exact((*wish.locked_clocks).high.value()))));
     }
   }
   return made;
@@ -144,10 +143,10 @@ std::vector<series::Event> decision_events(const loop::DecisionRecord& record) {
 std::vector<series::Event> write_events(const loop::DecisionRecord& record) {
   std::vector<series::Event> made;
   for (const guard::WriteOutcome& w : record.writes) {
-    made.push_back(make_event(record.wall, "limit_write", w.device, w.asked.watts().value(),
-                              fmt::format("state={} accepted_mw={} enforced_mw={} reason={}", to_string(w.state),
-                                          w.accepted.value(), w.enforced ? std::to_string((*w.enforced).value()) : "none",
-                                          w.reason)));
+    made.push_back(make_event(
+        record.wall, "limit_write", w.device, w.asked.watts().value(),
+        fmt::format("state={} accepted_mw={} enforced_mw={} reason={}", to_string(w.state), w.accepted.value(),
+                    w.enforced ? std::to_string((*w.enforced).value()) : "none", w.reason)));
   }
   return made;
 }

@@ -45,8 +45,8 @@ class World {
       world->recorder_->begin({observe_only ? "none" : policy_spec, options.objective, options.seed, options.duration,
                                loop_options.decision});
     }
-    world->loop_ = std::make_unique<loop::Loop>(*driver, world->clock_, *world->engine_, *progress, *world->policy_,
-                                                loop_options);
+    world->loop_ =
+        std::make_unique<loop::Loop>(*driver, world->clock_, *world->engine_, *progress, *world->policy_, loop_options);
     world->poll_ = loop_options.poll;
     FLYBALL_TRY(world->loop_->start());
     return world;
@@ -266,8 +266,13 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
   const std::string lost = world->end_recording(run.interrupted ? "stopped by a signal" : "the run was over");
   if (!lost.empty()) {
     run.degraded = true;
-    run.result.findings.push_back({Severity::warning, "recording.not_written", {}, lost,
-                                   "the result is whole; only its recording lacks something", finished, 1});
+    run.result.findings.push_back({Severity::warning,
+                                   "recording.not_written",
+                                   {},
+                                   lost,
+                                   "the result is whole; only its recording lacks something",
+                                   finished,
+                                   1});
   }
   run.result.restored = world->restore();
   std::vector<Finding> findings = loop.findings();

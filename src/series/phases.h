@@ -51,7 +51,8 @@ struct PhaseReport {
 /// `power` in W. Boundaries are as sharp as the sampling period; a sample is taken as the mean since the one before.
 PhaseReport find_phases(std::span<const Point> power, const PhaseOptions& options = {});
 
-/// One end of a phase, as a job tells it: NAME_start or NAME_stop, NAME as core/workload.h prints a phase, or eval, init.
+/// One end of a phase, as a job tells it: NAME_start or NAME_stop, NAME as core/workload.h prints a phase, or eval,
+/// init.
 struct PhaseEdge {
   Phase phase = Phase::unknown;
   bool starts = false;

@@ -31,7 +31,7 @@ class Survey final : public Sink {
     SeriesKey key;
     std::uint64_t points = 0;
     std::uint64_t ok = 0;
-    Interval all;           ///< first to last point, whatever its status; empty without points
+    Interval all;            ///< first to last point, whatever its status; empty without points
     SampledMedian distance;  ///< s, between neighbouring points that are ok
     Seconds period() const { return Seconds(distance.median()); }
     WallTime last_ok;

@@ -55,9 +55,7 @@ class ReplayDriver final : public Driver {
     Scope scope = Scope::board;
     std::unordered_map<Signal, Track> tracks;
     Sample<Milliwatts> minimum, maximum;
-    bool has_power() const {
-      return tracks.contains(Signal::power_average) || tracks.contains(Signal::power_instant);
-    }
+    bool has_power() const { return tracks.contains(Signal::power_average) || tracks.contains(Signal::power_instant); }
   };
 
   Result<Board*> find(const DeviceId& device);
