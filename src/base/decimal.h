@@ -48,6 +48,7 @@ inline bool take_decimal(const char*& at, const char* end, double& value) {
 inline bool take_padded_decimal(const char*& at, const char* end, double& value) {
   if constexpr (std::endian::native != std::endian::little) return take_decimal(at, end, value);
   static constexpr double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+  static constexpr std::uint64_t kWholePowers[] = {1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000};
   // Whole words: Lemire, "Quickly parsing eight digits" (2018); the count of leading digits by the bytes' high halves.
   const auto leading_digits = [](std::uint64_t word) {
     const std::uint64_t odd = ((word & 0xf0f0f0f0f0f0f0f0) ^ 0x3030303030303030) |
@@ -68,21 +69,47 @@ inline bool take_padded_decimal(const char*& at, const char* end, double& value)
   std::memcpy(&word, next, sizeof word);
   const int whole_digits = leading_digits(word);
   if (whole_digits == 8 || whole_digits == 0) return take_decimal(at, end, value);
-  std::uint64_t digits = number(word, whole_digits);
-  next += whole_digits;
+  std::uint64_t digits = 0;
   int decimals = 0;
-  if (*next == '.') {
-    std::memcpy(&word, next + 1, sizeof word);
-    decimals = leading_digits(word);
-    if (decimals == 8) return take_decimal(at, end, value);
-    digits = digits * static_cast<std::uint64_t>(kPowers[decimals]) + number(word, decimals);
-    next += 1 + decimals;
+  if (next[whole_digits] != '.') {
+    digits = number(word, whole_digits);
+    next += whole_digits;
+  } else {
+    // Seven bytes at most are left behind the point; zeros, which are no digits, follow them.
+    const std::uint64_t behind = whole_digits == 7 ? 0 : word >> (8 * whole_digits + 8);
+    decimals = leading_digits(behind);
+    if (whole_digits + 1 + decimals < 8) {
+      const std::uint64_t front = word & ((1ULL << (8 * whole_digits)) - 1);
+      digits = number(front | behind << (8 * whole_digits), whole_digits + decimals);
+    } else {
+      std::memcpy(&word, next + whole_digits + 1, sizeof word);
+      decimals = leading_digits(word);
+      if (decimals == 8) return take_decimal(at, end, value);
+      std::uint64_t whole = 0;
+      std::memcpy(&whole, next, sizeof whole);
+      digits = number(whole, whole_digits) * kWholePowers[decimals] + number(word, decimals);
+    }
+    next += whole_digits + 1 + decimals;
   }
   if (next > end) return take_decimal(at, end, value);  // the text ends inside the number, for one that is joined on
   const double magnitude = static_cast<double>(digits) / kPowers[decimals];
   value = negative ? -magnitude : magnitude;
   at = next;
   return true;
+}
+
+/// Eight digits at `at` as a number; false where one of the bytes is none. Reads exactly those bytes.
+inline bool eight_digits(const char* at, std::uint64_t& value) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  const std::uint64_t odd = ((word & 0xf0f0f0f0f0f0f0f0) ^ 0x3030303030303030) |
+                            (((word + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) ^ 0x3030303030303030);
+  word = (word & 0x0f0f0f0f0f0f0f0f) * 10 + ((word & 0x0f0f0f0f0f0f0f0f) >> 8);
+  value = (((word & 0x000000ff000000ff) * 0x000f424000000064) +
+           (((word >> 16) & 0x000000ff000000ff) * 0x0000271000000001)) >>
+          32;
+  return odd == 0;
 }
 
 /// The whole of `text` as a finite decimal number; anything else, blanks, "nan" and "inf" too, is false.

@@ -38,8 +38,9 @@ Result<Objective> parse_objective(const ObjectiveOptions& options) {
 }
 
 std::string objective_text(const Objective& objective) {
-  return objective.alpha ? fmt::format("saved − {} · lost", *objective.alpha)
-                         : fmt::format("most saved with at most {} lost", format_percent(*objective.max_loss_fraction));
+  if (objective.alpha) return fmt::format("saved − {} · lost", *objective.alpha);
+  if (!objective.max_loss_fraction) return "none";
+  return fmt::format("most saved with at most {} lost", format_percent(*objective.max_loss_fraction));
 }
 
 }  // namespace flyball::cli

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "control/sampler.h"
+#include "control/twin_progress.h"
 #include "device/nvml/nvml_driver.h"
 #include "device/twin/twin_driver.h"
 #include "report/json.h"
@@ -39,6 +40,7 @@ struct Source {
   std::optional<twin::Machine> machine;
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
+  std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
   Clock* clock = nullptr;
   std::string name;
   bool real_time = false;
@@ -55,6 +57,7 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->virtual_clock.emplace(kSimulatedStart);
     source->clock = &*source->virtual_clock;
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
+    source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
     return source;
   }
@@ -168,6 +171,7 @@ Result<> record(const Options& options, Context& context) {
   control::SamplerOptions sampling;
   sampling.interval = interval;
   sampling.devices = context.options.gpus;
+  sampling.job = source->job.get();
   control::Sampler sampler(*source->driver, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());

@@ -5,6 +5,7 @@
 
 #include "base/presets.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/app.h"
 #include "cli/objective.h"
 #include "cli/progress.h"
@@ -12,6 +13,7 @@
 #include "control/virtual_run.h"
 #include "report/run_report.h"
 #include "report/table.h"
+#include "series/recording_writer.h"
 #include "twin/scenario.h"
 
 namespace flyball::cli {
@@ -29,6 +31,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<std::string> set;
   std::string report;
+  std::string record;
   bool observe_only = false;
 };
 
@@ -59,6 +62,7 @@ Result<> say_plan(const Options& options, const twin::Scenario& scenario, const 
                 {"Duration", format(duration) + " simulated"},
                 {"Seed", std::to_string(options.seed)},
                 {"Ledger", "would be written: " + ledger_path}};
+  if (!options.record.empty()) table.rows.push_back({"Recording", "would be written: " + options.record});
   if (!options.report.empty()) table.rows.push_back({"Report", "would be written: " + options.report});
   return context.out.write(report::to_text(table));
 }
@@ -66,6 +70,17 @@ Result<> say_plan(const Options& options, const twin::Scenario& scenario, const 
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
   FLYBALL_TRY(context.files.make_folders(context.options.state_dir));
   return ledger::Ledger::open(path);
+}
+
+/// A file of its own: a run that begins inside another one's recording could not be replayed.
+Result<std::unique_ptr<series::RecordingWriter>> open_recording(const Options& options, const std::string& plant,
+                                                                Context& context) {
+  if (options.record.empty()) return nullptr;
+  if (context.files.exists(options.record))
+    return fail(ErrorCode::input, "exists already", options.record, "name another file");
+  return series::RecordingWriter::open(context.files, options.record,
+                                       {kSimulatedStart, MonoTime(), "", fmt::format("flyball {}", version()),
+                                        fmt::format("{} seed {}", plant, options.seed), loop::Options().poll});
 }
 
 Result<> write_result(const Options& options, const control::VirtualRun& run, const std::string& ledger_path,
@@ -80,6 +95,7 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
     made["decisions_frozen"] = run.frozen;
     made["readings_rejected"] = run.rejected.total();
     made["interrupted"] = run.interrupted;
+    made["recording"] = options.record.empty() ? report::Json(nullptr) : report::text(options.record);
     made["ledger"] = run.ledger_run ? report::text(ledger_path) : report::Json(nullptr);
     made["ledger_run"] = run.ledger_run ? report::Json(*run.ledger_run) : report::Json(nullptr);
     return context.out.write(report::dump(made));
@@ -88,6 +104,7 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
   if (run.interrupted) text += "Ended early by a signal after " + format(run.result.account.duration) + '\n';
   if (!options.observe_only) text += "Objective: " + objective_text(objective) + '\n';
   if (run.ledger_run) text += fmt::format("Ledger: {}, run {}\n", ledger_path, *run.ledger_run);
+  if (!options.record.empty()) text += "Recording: " + options.record + '\n';
   if (!options.report.empty()) text += "Report: " + options.report + '\n';
   return context.out.write(text);
 }
@@ -119,6 +136,8 @@ Result<> run(const Options& options, Context& context) {
   how.arguments = arguments_json(options, scenario, objective, duration);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
+  FLYBALL_ASSIGN(const auto recording, open_recording(options, how.plant, context));
+  how.recording = recording.get();
   auto ledger = open_ledger(context, ledger_path);
   Progress progress(context.options, context.clock);
   how.progress = [&](double fraction) {
@@ -175,6 +194,8 @@ void add_run(Registry& registry) {
       ->expected(1)
       ->take_all();
   command.add_option("--report", options->report, "Also write a page with plots")->type_name("FILE");
+  command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
+      ->type_name("FILE");
   command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing");
 }
 

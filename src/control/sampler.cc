@@ -23,7 +23,7 @@ Sampler::Sampler(Driver& driver, Clock& clock, series::RecordingWriter& writer, 
       writer_(writer),
       options_(std::move(options)),
       core_time_(std::move(core_time)),
-      source_(driver.name()),
+      log_(writer, driver.name()),
       interval_(options_.interval) {}
 
 Result<> Sampler::start() {
@@ -37,12 +37,14 @@ Result<> Sampler::start() {
   for (const auto& id : wanted) {
     const bool here = std::any_of(found.begin(), found.end(), [&](const DeviceInfo& info) { return info.id == id; });
     if (!here) return fail(ErrorCode::input, "there is no such board", id.text(), "flyball doctor lists them");
-    boards_.push_back({id, {}, {}});
+    boards_.push_back(id);
   }
   started_ = due_ = last_round_ = flushed_ = adapted_ = clock_.now();
   wall_offset_ns_ = clock_.wall().nanoseconds() - clock_.now().nanoseconds();
   if (core_time_) core_at_start_ = core_at_adapt_ = core_time_();
-  event(started_, "recording_start", interval_.value(), fmt::format("{}, {} boards", source_, boards_.size()));
+  event(started_, "recording_start", interval_.value(), fmt::format("{}, {} boards", driver_.name(), boards_.size()));
+  for (const DeviceId& board : boards_)
+    if (const auto limits = driver_.limits(board)) log_.range(board, *limits, started_);
   return {};
 }
 
@@ -54,7 +56,8 @@ void Sampler::round() {
   const MonoTime begin = clock_.now();
   note_gap(begin);
   note_wall_step(begin);
-  for (auto& board : boards_) read_board(board);
+  for (const DeviceId& board : boards_) read_board(board);
+  if (options_.job != nullptr) log_.progress(options_.job->progress(), begin);
   const MonoTime end = clock_.now();
   const Seconds took = end - begin;
   busy_ += took;
@@ -88,50 +91,13 @@ void Sampler::note_wall_step(MonoTime now) {
         "the wall clock was set; recorded times follow the monotonic clock");
 }
 
-void Sampler::put(Board& board, Signal signal, MonoTime at, double value, Status status, Scope scope) {
-  // What a board does not have is said once, not twice a second.
-  const auto last = board.last.find(signal);
-  if (status == Status::not_supported && last != board.last.end() && last->second == status) return;
-  board.last[signal] = status;
-  auto found = board.series.find(signal);
-  if (found == board.series.end()) {
-    found = board.series.emplace(signal, writer_.begin_series({board.device, signal, scope, source_})).first;
-  }
-  const auto kept = writer_.point(found->second, at, value, status);
-  if (!kept) {
-    ++report_.flush_failures;
-    report_.flush_error = kept.error().message();
-  }
-}
-
-void Sampler::read_board(Board& board) {
-  const auto read = driver_.read(board.device);
-  if (!read) {
-    ++report_.failed_reads;
-    const MonoTime now = clock_.now();
-    for (const auto& [signal, series] : board.series) {
-      if (board.last[signal] != Status::not_supported) put(board, signal, now, 0, Status::failed, Scope::board);
-    }
+void Sampler::read_board(const DeviceId& board) {
+  if (const auto read = driver_.read(board)) {
+    log_.reading(*read);
     return;
   }
-  const GpuReading& r = *read;
-  const auto give = [&](Signal signal, const auto& sample, auto number) {
-    put(board, signal, r.taken, sample.ok() ? number(*sample) : 0, sample.status, r.scope);
-  };
-  const auto unit = [](const auto& quantity) { return quantity.value(); };
-  const auto plain = [](double value) { return value; };
-  const auto watts = [](Milliwatts limit) { return limit.watts().value(); };
-  give(Signal::power_average, r.power_average, unit);
-  give(Signal::power_instant, r.power_instant, unit);
-  give(Signal::energy, r.energy, unit);
-  give(Signal::utilisation, r.utilisation_fraction, plain);
-  give(Signal::temperature, r.temperature, unit);
-  give(Signal::sm_clock, r.sm_clock, unit);
-  give(Signal::memory_clock, r.memory_clock, unit);
-  give(Signal::limit_requested, r.limit_requested, watts);
-  give(Signal::limit_enforced, r.limit_enforced, watts);
-  give(Signal::throttle, r.throttle, [](ThrottleReasons reasons) { return static_cast<double>(reasons.bits); });
-  give(Signal::fan, r.fan_fraction, plain);
+  ++report_.failed_reads;
+  log_.failed(board, clock_.now());
 }
 
 /// Doubles the interval where reading costs too much, and halves it again, down to what was asked for, once the cost
@@ -168,6 +134,8 @@ SamplerReport Sampler::report() const {
   if (report.rounds > 0) report.call_time_mean = busy_ / static_cast<double>(report.rounds);
   if (core_time_ && elapsed > Seconds(0)) report.core_fraction = (core_time_() - core_at_start_) / elapsed;
   report.interval = interval_;
+  report.flush_failures += log_.failures();
+  if (report.flush_error.empty()) report.flush_error = log_.last_failure();
   return report;
 }
 

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "control/reading_log.h"
 #include "core/driver.h"
+#include "loop/progress.h"
 #include "series/recording_writer.h"
 
 namespace flyball::control {
@@ -24,6 +25,7 @@ struct SamplerOptions {
   /// The same for the share of the interval spent in driver calls, which jobs' own calls wait for.
   double most_busy_fraction = 0.1;
   Seconds longest_interval{10};
+  loop::ProgressSource* job = nullptr;  ///< its steps, tokens and phases are recorded too; null = nobody tells them
 };
 
 struct SamplerReport {
@@ -55,14 +57,7 @@ class Sampler {
   SamplerReport report() const;
 
  private:
-  struct Board {
-    DeviceId device;
-    std::unordered_map<Signal, std::uint32_t> series;
-    std::unordered_map<Signal, Status> last;
-  };
-
-  void read_board(Board& board);
-  void put(Board& board, Signal signal, MonoTime at, double value, Status status, Scope scope);
+  void read_board(const DeviceId& board);
   void note_gap(MonoTime now);
   void note_wall_step(MonoTime now);
   void adapt(MonoTime now);
@@ -74,8 +69,8 @@ class Sampler {
   series::RecordingWriter& writer_;
   SamplerOptions options_;
   std::function<Seconds()> core_time_;
-  std::vector<Board> boards_;
-  std::string source_;
+  ReadingLog log_;
+  std::vector<DeviceId> boards_;
   Seconds interval_;
   MonoTime started_, due_, last_round_, flushed_, adapted_;
   Seconds core_at_start_, core_at_adapt_;

@@ -8,6 +8,8 @@
 #include "base/memory_filesystem.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "control/run_recorder.h"
+#include "control/twin_progress.h"
 #include "device/twin/twin_driver.h"
 #include "guard/engine.h"
 #include "policy/policy.h"
@@ -19,23 +21,11 @@ namespace {
 constexpr Seconds kRestorePatience{120};
 constexpr int kProgressCalls = 100;
 
-class TwinProgress final : public loop::ProgressSource {
- public:
-  explicit TwinProgress(const twin::Machine& machine) : machine_(machine) {}
-  Sample<WorkloadProgress> progress() override {
-    const twin::Job& job = machine_.job();
-    return WorkloadProgress{job.last_step().ended, job.phase(), job.steps(), job.tokens()};
-  }
-
- private:
-  const twin::Machine& machine_;
-};
-
 /// One simulated machine with everything that works on it.
 class World {
  public:
   static Result<std::unique_ptr<World>> create(const VirtualRunOptions& options, const std::string& policy_spec,
-                                               bool observe_only) {
+                                               bool observe_only, series::RecordingWriter* recording) {
     FLYBALL_ASSIGN(twin::Machine machine, options.build());
     FLYBALL_ASSIGN(auto chosen, policy::make(policy_spec, options.objective));
     std::unique_ptr<World> world(new World(std::move(machine), std::move(chosen), options.started));
@@ -46,8 +36,17 @@ class World {
     loop_options.devices = options.devices;
     loop_options.observe_only = observe_only;
     loop_options.seed = options.seed;
-    world->loop_ = std::make_unique<loop::Loop>(world->driver_, world->clock_, *world->engine_, world->progress_,
-                                                *world->policy_, loop_options);
+    Driver* driver = &world->driver_;
+    loop::ProgressSource* progress = &world->progress_;
+    if (recording != nullptr) {
+      world->recorder_.emplace(world->driver_, world->progress_, world->clock_, *recording);
+      driver = &*world->recorder_;
+      progress = &*world->recorder_;
+      world->recorder_->begin({observe_only ? "none" : policy_spec, options.objective, options.seed, options.duration,
+                               loop_options.decision});
+    }
+    world->loop_ =
+        std::make_unique<loop::Loop>(*driver, world->clock_, *world->engine_, *progress, *world->policy_, loop_options);
     world->poll_ = loop_options.poll;
     FLYBALL_TRY(world->loop_->start());
     return world;
@@ -57,7 +56,16 @@ class World {
   std::optional<loop::DecisionRecord> step() {
     clock_.advance(poll_);
     engine_->tick();
-    return loop_->tick();
+    auto record = loop_->tick();
+    if (record && recorder_) recorder_->decided(*record);
+    return record;
+  }
+
+  /// The recording ends with the run. Why it is not whole; empty if it is, or if there is none.
+  std::string end_recording(const std::string& reason) {
+    if (!recorder_) return {};
+    recorder_->end(reason);
+    return recorder_->failure();
   }
 
   /// Gives all back. True if every board was read back as it was found.
@@ -96,6 +104,7 @@ class World {
   guard::MemoryAudit audit_;
   std::unique_ptr<policy::Policy> policy_;
   std::unique_ptr<guard::Engine> engine_;
+  std::optional<RunRecorder> recorder_;
   std::unique_ptr<loop::Loop> loop_;
   Seconds poll_;
 };
@@ -205,7 +214,7 @@ class Stepper {
 };
 
 Result<> run_counterfactual(const VirtualRunOptions& options, VirtualRun& run) {
-  FLYBALL_ASSIGN(const auto world, World::create(options, "none", true));
+  FLYBALL_ASSIGN(const auto world, World::create(options, "none", true, nullptr));
   Stepper stepper(options, 0.5, 0.5);
   if (!stepper.run(*world, options.duration, {})) {
     run.interrupted = true;
@@ -236,7 +245,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
     return fail(ErrorCode::input, "a run of " + format(options.duration) + " is shorter than one decision",
                 "--duration", "give 10 s or more");
   }
-  FLYBALL_ASSIGN(const auto world, World::create(options, options.policy, options.observe_only));
+  FLYBALL_ASSIGN(const auto world, World::create(options, options.policy, options.observe_only, options.recording));
   VirtualRun run;
   run.result.plant = options.plant;
   run.result.policy = options.observe_only ? "none (observe only)" : options.policy;
@@ -254,6 +263,17 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
   run.result.writes_refused = loop.writes_refused();
   run.rejected = loop.rejected();
   const WallTime finished = world->clock().wall();
+  const std::string lost = world->end_recording(run.interrupted ? "stopped by a signal" : "the run was over");
+  if (!lost.empty()) {
+    run.degraded = true;
+    run.result.findings.push_back({Severity::warning,
+                                   "recording.not_written",
+                                   {},
+                                   lost,
+                                   "the result is whole; only its recording lacks something",
+                                   finished,
+                                   1});
+  }
   run.result.restored = world->restore();
   std::vector<Finding> findings = loop.findings();
   keeper.told(findings.size());

@@ -14,6 +14,7 @@
 #include "core/result_types.h"
 #include "ledger/ledger.h"
 #include "loop/loop.h"
+#include "series/recording_writer.h"
 #include "series/series.h"
 #include "twin/machine.h"
 
@@ -32,6 +33,9 @@ struct VirtualRunOptions {
   std::vector<DeviceId> devices;  ///< empty = all
   bool observe_only = false;
   std::string arguments;  ///< for the ledger, as JSON
+  /// Keeps every reading and decision, for a replay; null = nothing is recorded. Closed at the end of the run. A
+  /// recording that cannot be written is a finding, never the end of the run.
+  series::RecordingWriter* recording = nullptr;
   /// Called about a hundred times; fraction of all that is to be simulated.
   std::function<void(double fraction)> progress;
   /// Asked at every poll; true ends the run early, limits restored.

@@ -360,23 +360,32 @@ PhaseReport find_phases(std::span<const Point> power, const PhaseOptions& option
   return report;
 }
 
+std::optional<PhaseEdge> phase_edge(const Event& event) {
+  const auto cut = event.kind.rfind('_');
+  if (cut == std::string::npos) return {};
+  const std::string name = event.kind.substr(0, cut);
+  const bool starts = event.kind.ends_with("_start");
+  if (!starts && !event.kind.ends_with("_stop")) return {};
+  if (name == "eval") return PhaseEdge{Phase::evaluation, starts};
+  if (name == "init") return PhaseEdge{Phase::startup, starts};
+  const auto phase = parse_phase(name);
+  if (!phase || *phase == Phase::unknown) return {};
+  return PhaseEdge{*phase, starts};
+}
+
 std::vector<PhaseSpan> phases_from_events(std::span<const Event> events) {
-  static const std::map<std::string, Phase, std::less<>> names{
-      {"eval", Phase::evaluation}, {"evaluation", Phase::evaluation}, {"checkpoint", Phase::checkpoint},
-      {"init", Phase::startup},    {"rollout", Phase::rollout},       {"idle", Phase::idle}};
   std::vector<PhaseSpan> spans;
-  std::map<std::pair<std::string, std::string>, WallTime> open;
+  std::map<std::pair<std::string, Phase>, WallTime> open;
   for (const Event& e : events) {
-    const auto cut = e.kind.rfind('_');
-    if (cut == std::string::npos) continue;
-    const auto name = names.find(e.kind.substr(0, cut));
-    if (name == names.end()) continue;
-    const std::pair key{e.run, name->first};
-    if (e.kind.ends_with("_start")) open[key] = e.at;
-    const auto start = open.find(key);
-    if (!e.kind.ends_with("_stop") || start == open.end()) continue;
-    spans.push_back({name->second, start->second, e.at, false, 1});
-    open.erase(start);
+    const auto edge = phase_edge(e);
+    if (!edge) continue;
+    const std::pair key{e.run, edge->phase};
+    if (edge->starts) {
+      open[key] = e.at;
+    } else if (const auto start = open.find(key); start != open.end()) {
+      spans.push_back({edge->phase, start->second, e.at, false, 1});
+      open.erase(start);
+    }
   }
   return spans;
 }

@@ -51,7 +51,15 @@ struct PhaseReport {
 /// `power` in W. Boundaries are as sharp as the sampling period; a sample is taken as the mean since the one before.
 PhaseReport find_phases(std::span<const Point> power, const PhaseOptions& options = {});
 
-/// Spans from a job's own events: NAME_start/NAME_stop pairs with NAME = eval, checkpoint, init, rollout, idle.
+/// One end of a phase, as a job tells it: NAME_start or NAME_stop, NAME as core/workload.h prints a phase, or eval,
+/// init.
+struct PhaseEdge {
+  Phase phase = Phase::unknown;
+  bool starts = false;
+};
+std::optional<PhaseEdge> phase_edge(const Event& event);
+
+/// Spans from a job's own events, by pairs of edges.
 std::vector<PhaseSpan> phases_from_events(std::span<const Event> events);
 
 }  // namespace flyball::series

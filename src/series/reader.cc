@@ -87,7 +87,7 @@ Result<> read_table(Format format, ByteSource& bytes, const ReadOptions& options
 }
 
 Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::string& name, const ReadOptions& options,
-                               Sink& sink) {
+                               Sink& sink, RecordingDetails* details) {
   const auto named = [&](Error error) {
     if (error.where.empty()) error.where = name;
     return fail(std::move(error));
@@ -104,8 +104,8 @@ Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::str
   summary.format = format;
   bytes = bytes_with_head(*std::move(head), std::move(bytes));
   if (format == Format::recording) {
-    RecordingDetails details;
-    return read_recording(*bytes, name, sink, details);
+    RecordingDetails unwanted;
+    return read_recording(*bytes, name, sink, details != nullptr ? *details : unwanted);
   }
   Intake intake(sink, summary);
   const auto done = read_format(format, *bytes, name, options, intake);
@@ -118,9 +118,10 @@ Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::str
   return summary;
 }
 
-Result<ReadSummary> read_file(const std::string& path, const ReadOptions& options, Sink& sink) {
+Result<ReadSummary> read_file(const std::string& path, const ReadOptions& options, Sink& sink,
+                              RecordingDetails* details) {
   FLYBALL_ASSIGN(auto bytes, open_bytes(path));
-  return read_bytes(std::move(bytes), path, options, sink);
+  return read_bytes(std::move(bytes), path, options, sink, details);
 }
 
 }  // namespace flyball::series

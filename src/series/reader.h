@@ -19,6 +19,8 @@
 
 namespace flyball::series {
 
+struct RecordingDetails;  // recording_reader.h
+
 enum class Format : std::uint8_t {
   detect,       ///< by content
   recording,    ///< our own .fbr, doc/format-recording.md
@@ -70,10 +72,12 @@ struct ReadSummary {
 
 /// Reads a file, plain or compressed, whatever its size, in bounded memory. An error means that the file could not be
 /// read or is in no known format; damage inside it is in the summary and in the sink's quarantine.
-Result<ReadSummary> read_file(const std::string& path, const ReadOptions& options, Sink& sink);
+/// `details`, where it is given, is filled if the input is a recording.
+Result<ReadSummary> read_file(const std::string& path, const ReadOptions& options, Sink& sink,
+                              RecordingDetails* details = nullptr);
 /// The same of bytes from anywhere. `name` stands in messages, and for formats whose file names tell the device.
 Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::string& name, const ReadOptions& options,
-                               Sink& sink);
+                               Sink& sink, RecordingDetails* details = nullptr);
 
 /// Keeps all in memory.
 class RecordingSink final : public Sink {

@@ -29,6 +29,7 @@ class StampReader {
 
  private:
   const char* read_number(std::string_view cell, StampUnit unit, WallTime& at) const;
+  static const char* from_count(std::uint64_t count, std::int64_t part, StampUnit unit, WallTime& at);
   const char* read_date(std::string_view cell, WallTime& at);
 
   std::optional<Zone> zone_;

@@ -44,7 +44,8 @@ Result<> TableReader::read(ByteSource& bytes) {
       if (++rows_before_header_ == kMaxRowsBeforeHeader) break;
       continue;
     }
-    FLYBALL_TRY(row(next));
+    row(next);
+    if (failure_) return fail(*std::move(failure_));
   }
   intake_.summary().bytes = reader.bytes();
   if (!layout_) {
@@ -99,52 +100,61 @@ bool TableReader::fit_cells(const CsvRow& row) {
   return cells_.size() == layout_->cells;
 }
 
-Result<> TableReader::row(const CsvRow& row) {
+/// Of what is no row of values. True if that is what it was.
+bool TableReader::odd_row(const CsvRow& row) {
   if (!row.defect.empty()) {
     intake_.set_aside(row.line, std::string(row.defect), row.text);
-    return {};
+    return true;
   }
   if (is_header_again(row)) {
     ++intake_.summary().repeated_headers;
     if (row.text != header_text_ && !take_header(row)) {
       intake_.set_aside(row.line, "a second header that cannot be read; the rows behind it follow the first", row.text);
     }
-    return {};
+    return true;
   }
   if (!row.ended) intake_.summary().cut = true;
-  if (!fit_cells(row)) {
-    intake_.set_aside(row.line,
-                      row.ended
-                          ? fmt::format("it has {} cells where the header has {}", row.cells.size(), layout_->cells)
-                          : std::string("the last line is cut"),
-                      row.text);
-    return {};
-  }
+  if (fit_cells(row)) return false;
+  intake_.set_aside(row.line,
+                    row.ended ? fmt::format("it has {} cells where the header has {}", row.cells.size(), layout_->cells)
+                              : std::string("the last line is cut"),
+                    row.text);
+  return true;
+}
+
+/// A row that is whole, unquoted and as wide as the header, whose stamp begins with a digit, is no header again.
+bool TableReader::plain_row(const CsvRow& row) {
+  if (!row.defect.empty() || !row.ended || row.cells.size() != layout_->cells) return false;
+  const std::string_view stamp = row.cells[layout_->time_cell];
+  if (stamp.empty() || static_cast<unsigned char>(stamp.front() - '0') > 9) return false;
+  cells_ = row.cells;
+  return true;
+}
+
+void TableReader::row(const CsvRow& row) {
+  if (!plain_row(row) && odd_row(row)) return;
   WallTime at;
   if (const char* problem = stamps_.read(cells_[layout_->time_cell], layout_->time_unit, at)) {
     intake_.set_aside(row.line, problem, row.text);
-    return {};
+    return;
   }
   const std::string_view key = key_of_row();
   const Slots* slots = find_slots(key);
-  if (slots == nullptr) {
-    FLYBALL_ASSIGN(slots, new_slots(key, row));
-    if (slots == nullptr) return {};
-  }
+  if (slots == nullptr) slots = new_slots(key, row);
+  if (slots == nullptr) return;
   ++intake_.summary().rows;
-  for (std::size_t i = 0; i < layout_->values.size(); ++i) {
-    const ValueColumn& column = layout_->values[i];
+  const std::uint32_t* series = slots->series.data();
+  for (const ValueColumn& column : layout_->values) {
     double value = 0;
     Status status = read_cell(cells_[column.cell], column.rule, value);
     // What follows the last comma of a line without end may lack its last digits.
     if (!row.ended && column.cell + 1 == layout_->cells) status = Status::missing;
     if (status == Status::ok) {
-      intake_.value(slots->series[i], at, value, row.line, row.text);
+      intake_.value(*series++, at, value, row.line, row.text);
     } else {
-      intake_.absent(slots->series[i], at, status, row.line, row.text);
+      intake_.absent(*series++, at, status, row.line, row.text);
     }
   }
-  return {};
 }
 
 std::string_view TableReader::key_of_row() {
@@ -172,8 +182,9 @@ const TableReader::Slots* TableReader::find_slots(std::string_view key) {
   return slots_[next_slot_].get();
 }
 
-/// The series of a row like none before; nullptr if it names nothing that can be named, and was set aside.
-Result<const TableReader::Slots*> TableReader::new_slots(std::string_view key, const CsvRow& row) {
+/// The series of a row like none before; nullptr if it names nothing that can be named, and was set aside, or if
+/// failure_ says that there can be no more.
+const TableReader::Slots* TableReader::new_slots(std::string_view key, const CsvRow& row) {
   DeviceId device;
   if (layout_->row_key != RowKey::none) {
     auto named = device_of(row);
@@ -188,8 +199,12 @@ Result<const TableReader::Slots*> TableReader::new_slots(std::string_view key, c
   for (const auto& column : layout_->values) {
     SeriesKey series = column.key;
     if (layout_->row_key != RowKey::none) series.device = device;
-    FLYBALL_ASSIGN(const std::uint32_t handle, intake_.series(series));
-    slots->series.push_back(handle);
+    const auto handle = intake_.series(series);
+    if (!handle) {
+      failure_ = handle.error();
+      return nullptr;
+    }
+    slots->series.push_back(*handle);
   }
   next_slot_ = slots_.size();
   slot_of_key_.emplace(slots->key, next_slot_);

@@ -66,13 +66,15 @@ class TableReader {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
-  Result<> row(const CsvRow& row);
+  void row(const CsvRow& row);
+  bool odd_row(const CsvRow& row);
+  bool plain_row(const CsvRow& row);
   bool take_header(const CsvRow& row);
   bool is_header_again(const CsvRow& row) const;
   bool fit_cells(const CsvRow& row);
   std::string_view key_of_row();
   const Slots* find_slots(std::string_view key);
-  Result<const Slots*> new_slots(std::string_view key, const CsvRow& row);
+  const Slots* new_slots(std::string_view key, const CsvRow& row);
   Result<DeviceId> device_of(const CsvRow& row);
 
   Format format_;
@@ -89,6 +91,7 @@ class TableReader {
   std::size_t next_slot_ = 0;
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> slot_of_key_;
   std::uint64_t rows_before_header_ = 0;
+  std::optional<Error> failure_;
 };
 
 }  // namespace flyball::series

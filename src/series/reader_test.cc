@@ -1,11 +1,14 @@
 #include "series/reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <clocale>
 #include <cstdlib>
 
+#include "base/random.h"
 #include "base/temp_dir.h"
+#include "series/reader_stamp.h"
 
 namespace flyball::series {
 namespace {
@@ -443,6 +446,34 @@ TEST(Readers, SharedNodePowerDataIsReadWhole) {
   ASSERT_TRUE(all_events);
   EXPECT_EQ(all_events->quarantined, 0U);
   EXPECT_EQ(all_events->events, 1532U);
+}
+
+TEST(Stamps, TheQuickWaysReadWhatTheSlowOneReads) {
+  Random random(7);
+  auto reader = StampReader::make({});
+  ASSERT_TRUE(reader);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t seconds = 946'684'800 + random.below(3'000'000'000);
+    const auto decimals = static_cast<int>(1 + random.below(8));
+    std::uint64_t limit = 1;
+    for (int k = 0; k < decimals; ++k) limit *= 10;
+    const std::uint64_t part = random.below(limit);
+    std::string text = fmt::format("{:010}.{:0{}}", seconds, part, decimals);
+    WallTime quick, slow;
+    ASSERT_EQ(reader->read(text, StampUnit::s, quick), nullptr) << text;
+    ASSERT_EQ(reader->read("0" + text, StampUnit::s, slow), nullptr) << text;  // eleven digits take the slow way
+    ASSERT_EQ(quick, slow) << text;
+    const std::string ms = fmt::format("{:010}{:03}", seconds, random.below(1000));
+    ASSERT_EQ(reader->read(ms, StampUnit::ms, quick), nullptr) << ms;
+    ASSERT_EQ(reader->read("0" + ms, StampUnit::ms, slow), nullptr) << ms;
+    ASSERT_EQ(quick, slow) << ms;
+    text[random.below(text.size())] = static_cast<char>(" x.,-+e:"[random.below(8)]);
+    WallTime unused;
+    const bool quick_says = reader->read(text, StampUnit::s, unused) == nullptr;
+    const bool slow_says = reader->read("0" + text, StampUnit::s, unused) == nullptr;
+    const bool sign = text[0] == '-' || text[0] == '+' || text[0] == ' ';  // a zero in front changes what these mean
+    ASSERT_TRUE(sign || quick_says == slow_says) << text;
+  }
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "series/samples.h"
-
 namespace flyball::device {
 namespace {
 
@@ -25,30 +23,34 @@ tl::unexpected<Error> read_only(const DeviceId& device) {
 
 }  // namespace
 
-Result<ReplayDriver> ReplayDriver::create(series::Recording recording, const Clock& clock) {
-  ReplayDriver driver(clock);
-  bool any = false;
-  for (auto& series : recording.series) {
-    if (series.points.empty()) continue;
-    const bool is_power = series.key.signal == Signal::power_average || series.key.signal == Signal::power_instant;
-    auto [board, is_new] = driver.boards_.try_emplace(series.key.device);
-    if (is_new) driver.order_.push_back(series.key.device);
-    if (is_power) board->second.scope = series.key.scope;
-    driver.begins_ = any ? std::min(driver.begins_, series.points.front().at) : series.points.front().at;
-    driver.ends_ = any ? std::max(driver.ends_, series.points.back().at) : series.points.back().at;
-    any = true;
-    Track track;
-    track.period = series::usable_samples(series.points).period;
-    track.points = std::move(series.points);
-    // A second source of the same signal is not mixed into the first.
-    board->second.tracks.try_emplace(series.key.signal, std::move(track));
-  }
-  std::erase_if(driver.order_, [&](const DeviceId& id) {
-    const auto& tracks = driver.boards_.at(id).tracks;
-    return !tracks.contains(Signal::power_average) && !tracks.contains(Signal::power_instant);
-  });
-  if (driver.order_.empty()) return fail(ErrorCode::input, "the recording holds no power of any device");
-  return driver;
+bool ReplayDriver::add_series(const series::SeriesKey& key, Seconds period) {
+  if (key.signal == Signal::other || key.signal == Signal::tokens) return false;
+  auto [board, is_new] = boards_.try_emplace(key.device);
+  if (is_new) order_.push_back(key.device);
+  const bool is_power = key.signal == Signal::power_average || key.signal == Signal::power_instant;
+  if (is_power && !board->second.has_power()) board->second.scope = key.scope;
+  return board->second.tracks.try_emplace(key.signal, Track{period, {}, false}).second;
+}
+
+std::size_t ReplayDriver::boards() const {
+  return static_cast<std::size_t>(
+      std::count_if(boards_.begin(), boards_.end(), [](const auto& board) { return board.second.has_power(); }));
+}
+
+void ReplayDriver::set_range(const DeviceId& device, Milliwatts minimum, Milliwatts maximum) {
+  const auto found = boards_.find(device);
+  if (found == boards_.end()) return;
+  found->second.minimum = minimum;
+  found->second.maximum = maximum;
+}
+
+void ReplayDriver::feed(const series::SeriesKey& key, const series::Point& point) {
+  const auto board = boards_.find(key.device);
+  if (board == boards_.end()) return;
+  const auto track = board->second.tracks.find(key.signal);
+  if (track == board->second.tracks.end()) return;
+  track->second.last = point;
+  track->second.fresh = true;
 }
 
 Result<DriverEpoch> ReplayDriver::epoch() { return DriverEpoch{"recording", "recording", ""}; }
@@ -56,6 +58,7 @@ Result<DriverEpoch> ReplayDriver::epoch() { return DriverEpoch{"recording", "rec
 Result<std::vector<DeviceInfo>> ReplayDriver::devices() {
   std::vector<DeviceInfo> all;
   for (const auto& id : order_) {
+    if (!boards_.at(id).has_power()) continue;
     DeviceInfo info;
     info.id = id;
     info.name = "as recorded";
@@ -71,30 +74,24 @@ Result<ReplayDriver::Board*> ReplayDriver::find(const DeviceId& device) {
   return fail(ErrorCode::input, "the recording does not hold this device", device.text());
 }
 
-Sample<double> ReplayDriver::value(Board& board, Signal signal, WallTime& newest) const {
+Sample<double> ReplayDriver::value(const Board& board, Signal signal) const {
   const auto found = board.tracks.find(signal);
   if (found == board.tracks.end()) return Sample<double>::absent(Status::not_supported);
-  Track& track = found->second;
-  const WallTime now = clock_.wall();
-  const auto begin = track.points.begin();
-  // Time moves forward nearly always: look on from where the last read was.
-  auto from = begin + static_cast<std::ptrdiff_t>(track.next);
-  if (track.next > 0 && (from - 1)->at > now) from = begin;
-  while (from != track.points.end() && from->at <= now) ++from;
-  track.next = static_cast<std::size_t>(from - begin);
-  if (track.next == 0) return Sample<double>::absent(Status::missing);
-  const series::Point& point = track.points[track.next - 1];
-  newest = std::max(newest, point.at);
-  if (track.period > Seconds(0) && now - point.at > track.period * kStalePeriods)
+  const Track& track = found->second;
+  if (!track.last) return Sample<double>::absent(Status::missing);
+  // What a board does not have is recorded once, and it does not get it by waiting.
+  if (track.last->status == Status::not_supported) return Sample<double>::absent(Status::not_supported);
+  if (track.period > Seconds(0) && clock_.wall() - track.last->at > track.period * kStalePeriods)
     return Sample<double>::absent(Status::stale);
-  return point.status == Status::ok ? Sample<double>(point.value) : Sample<double>::absent(point.status);
+  if (!track.fresh) return Sample<double>::absent(Status::unchanged);
+  return track.last->status == Status::ok ? Sample<double>(track.last->value)
+                                          : Sample<double>::absent(track.last->status);
 }
 
 Result<GpuReading> ReplayDriver::read(const DeviceId& device) {
   FLYBALL_ASSIGN(Board* const board, find(device));
   GpuReading reading;
-  WallTime newest;
-  const auto of = [&](Signal signal) { return value(*board, signal, newest); };
+  const auto of = [&](Signal signal) { return value(*board, signal); };
   const auto identity = [](double v) { return v; };
   reading.device = device;
   reading.scope = board->scope;
@@ -114,16 +111,33 @@ Result<GpuReading> ReplayDriver::read(const DeviceId& device) {
   const bool power_lost = reading.power_average.status == Status::lost || reading.power_instant.status == Status::lost;
   reading.state = power_lost ? DeviceState::lost : DeviceState::ok;
   // Measured when it was measured, not when it is looked at.
-  reading.wall = newest == WallTime() ? clock_.wall() : newest;
-  reading.taken = clock_.now() - (clock_.wall() - reading.wall);
+  std::optional<WallTime> newest;
+  bool all_failed = true;
+  for (auto& [signal, track] : board->tracks) {
+    if (!track.fresh) continue;
+    track.fresh = false;
+    newest = newest ? std::max(*newest, track.last->at) : track.last->at;
+    all_failed = all_failed && (track.last->status == Status::failed || track.last->status == Status::not_supported);
+  }
+  if (newest && all_failed) return fail(ErrorCode::failed, "the read failed when it was recorded", device.text());
+  reading.wall = newest.value_or(clock_.wall());
+  reading.taken = MonoTime(clock_.now().nanoseconds() - (clock_.wall().nanoseconds() - reading.wall.nanoseconds()));
   return reading;
 }
 
 Result<PowerLimits> ReplayDriver::limits(const DeviceId& device) {
-  FLYBALL_ASSIGN(const GpuReading reading, read(device));
+  FLYBALL_ASSIGN(const Board* const board, find(device));
+  const auto last = [&](Signal signal) {
+    const auto found = board->tracks.find(signal);
+    const bool known = found != board->tracks.end() && found->second.last && found->second.last->status == Status::ok;
+    return known ? Sample<Milliwatts>(to_milliwatts(found->second.last->value))
+                 : Sample<Milliwatts>::absent(Status::missing);
+  };
   PowerLimits limits;
-  limits.requested = reading.limit_requested;
-  limits.enforced = reading.limit_enforced;
+  limits.requested = last(Signal::limit_requested);
+  limits.enforced = last(Signal::limit_enforced);
+  limits.minimum = board->minimum;
+  limits.maximum = board->maximum;
   return limits;
 }
 

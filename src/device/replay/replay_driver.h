@@ -1,8 +1,10 @@
 #pragma once
 // A recording behind the interface of real hardware, for whoever wants to see again what was seen: reads only, in the
-// time of a clock that the owner moves.
+// time of a clock that the owner moves. Points are fed as their time comes, so that a recording of any size is played
+// in constant memory.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,47 +17,53 @@ namespace flyball::device {
 
 class ReplayDriver final : public Driver {
  public:
-  /// Plays what `recording` holds at `clock.wall()`. The clock outlives the driver. Without a series of a GPU's power
-  /// there is nothing to play.
-  static Result<ReplayDriver> create(series::Recording recording, const Clock& clock);
+  /// The clock outlives the driver; its wall time is the recording's.
+  explicit ReplayDriver(const Clock& clock) : clock_(clock) {}
+
+  /// Before the first read: what the recording holds. `period` is its usual distance of points, 0 if there is none.
+  /// False where the series says nothing that is played: no signal of a board, or a second source of a signal, which
+  /// is not mixed into the first.
+  bool add_series(const series::SeriesKey& key, Seconds period);
+  /// Without this nothing can be played: boards with a series of power.
+  std::size_t boards() const;
+  /// The range that the board had then.
+  void set_range(const DeviceId& device, Milliwatts minimum, Milliwatts maximum);
+  /// A point of a series that was added, in order of time for each, not after `clock.wall()`.
+  void feed(const series::SeriesKey& key, const series::Point& point);
 
   std::string name() const override { return "recording"; }
   Result<DriverEpoch> epoch() override;
   Result<std::vector<DeviceInfo>> devices() override;
-  /// The last point of each signal at or before now; `stale` once it is older than three of its periods, `missing`
-  /// before the first. `taken` is the time of the newest of them.
+  /// What was fed since the last read; a signal without a new point is `unchanged`, once it is older than three of its
+  /// periods `stale`, before its first point `missing`. `taken` is the time of the newest of the new points. Where
+  /// every new point says `failed`, so does the read.
   Result<GpuReading> read(const DeviceId& device) override;
-  /// As read then. The range of the board is not in a recording, so nothing may be written.
+  /// As read then. Without a range in the recording nothing may be written.
   Result<PowerLimits> limits(const DeviceId& device) override;
   Result<Capabilities> capabilities(const DeviceId& device) override;
   Result<> set_power_limit(const DeviceId& device, Milliwatts limit) override;
   Result<> lock_clocks(const DeviceId& device, ClockRange range) override;
   Result<> reset_clocks(const DeviceId& device) override;
 
-  /// From the first point to the last.
-  WallTime begins() const { return begins_; }
-  WallTime ends() const { return ends_; }
-
  private:
   struct Track {
-    std::vector<series::Point> points;
-    Seconds period;        ///< median distance
-    std::size_t next = 0;  ///< first point after the time of the last read
+    Seconds period;
+    std::optional<series::Point> last;
+    bool fresh = false;  ///< fed since the last read
   };
   struct Board {
     Scope scope = Scope::board;
     std::unordered_map<Signal, Track> tracks;
+    Sample<Milliwatts> minimum, maximum;
+    bool has_power() const { return tracks.contains(Signal::power_average) || tracks.contains(Signal::power_instant); }
   };
 
-  explicit ReplayDriver(const Clock& clock) : clock_(clock) {}
   Result<Board*> find(const DeviceId& device);
-  Sample<double> value(Board& board, Signal signal, WallTime& newest) const;
+  Sample<double> value(const Board& board, Signal signal) const;
 
   const Clock& clock_;
   std::vector<DeviceId> order_;
   std::unordered_map<DeviceId, Board> boards_;
-  WallTime begins_;
-  WallTime ends_;
 };
 
 }  // namespace flyball::device

@@ -5,65 +5,79 @@
 namespace flyball::device {
 namespace {
 
+const series::SeriesKey kPower{DeviceId::of("GPU-a"), Signal::power_average, Scope::board, "nvml"};
+const series::SeriesKey kLimit{DeviceId::of("GPU-a"), Signal::limit_enforced, Scope::board, "nvml"};
 const DeviceId kGpu = DeviceId::of("GPU-a");
-constexpr std::int64_t kSecond = 1'000'000'000;
 
-series::Recording recording() {
-  const WallTime start = VirtualClock().wall();
-  series::Recording r;
-  r.series.push_back({{kGpu, Signal::power_average, Scope::board, "nvml"}, {}});
-  r.series.push_back({{kGpu, Signal::limit_enforced, Scope::board, "nvml"}, {{start, 300, Status::ok}}});
-  for (int i = 0; i < 10; ++i) {
-    if (i == 4) continue;  // one sample is lost
-    r.series[0].points.push_back(
-        {WallTime(start.nanoseconds() + i * kSecond), 200.0 + i, i == 5 ? Status::failed : Status::ok});
+struct Played {
+  Played() {
+    EXPECT_TRUE(driver.add_series(kPower, Seconds(1)));
+    EXPECT_TRUE(driver.add_series(kLimit, Seconds(0)));
   }
-  return r;
-}
+  void feed(double watts, Status status = Status::ok) { driver.feed(kPower, {clock.wall(), watts, status}); }
+  Sample<Watts> power() { return driver.read(kGpu)->power_average; }
+
+  VirtualClock clock;
+  ReplayDriver driver{clock};
+};
 
 TEST(ReplayDriver, PlaysWhatWasThenAndSaysWhenItIsOld) {
-  VirtualClock clock;
-  auto driver = ReplayDriver::create(recording(), clock);
-  ASSERT_TRUE(driver);
-  EXPECT_EQ(driver->read(kGpu)->power_average.value, Watts(200));
-  clock.advance(Seconds(2.5));
-  const auto reading = driver->read(kGpu);
+  Played played;
+  EXPECT_EQ(played.power().status, Status::missing);
+  played.feed(200);
+  played.driver.feed(kLimit, {played.clock.wall(), 300, Status::ok});
+  EXPECT_EQ(played.power().value, Watts(200));
+  EXPECT_EQ(played.driver.read(kGpu)->energy.status, Status::not_supported);
+  played.clock.advance(Seconds(2));
+  played.feed(202);
+  played.clock.advance(Seconds(0.5));
+  const auto reading = played.driver.read(kGpu);
   EXPECT_EQ(reading->power_average.value, Watts(202));
-  EXPECT_EQ(reading->taken, MonoTime(2 * kSecond));
-  EXPECT_EQ(*reading->limit_enforced, Milliwatts(300'000));
-  clock.advance(Seconds(2));  // the lost sample: the one before still holds
-  EXPECT_EQ(driver->read(kGpu)->power_average.value, Watts(203));
-  clock.advance(Seconds(1));
-  EXPECT_EQ(driver->read(kGpu)->power_average.status, Status::failed);
-  clock.advance(Seconds(100));
-  EXPECT_EQ(driver->read(kGpu)->power_average.status, Status::stale);
-  clock.step_wall(Seconds(-105));  // back to the start
-  EXPECT_EQ(driver->read(kGpu)->power_average.value, Watts(200));
-  clock.step_wall(Seconds(-1000));
-  EXPECT_EQ(driver->read(kGpu)->power_average.status, Status::missing);
-  EXPECT_EQ(driver->read(kGpu)->energy.status, Status::not_supported);
+  EXPECT_EQ(reading->taken, MonoTime(2'000'000'000));
+  EXPECT_EQ(played.power().status, Status::unchanged) << "no new information is no value again";
+  EXPECT_EQ(*played.driver.limits(kGpu)->enforced, Milliwatts(300'000));
+  played.clock.advance(Seconds(3));
+  EXPECT_EQ(played.power().status, Status::stale);
+  EXPECT_EQ(*played.driver.limits(kGpu)->enforced, Milliwatts(300'000)) << "a limit stays until another is seen";
+}
+
+TEST(ReplayDriver, AReadThatFailedThenFailsAgainAndWhatABoardLacksStaysSo) {
+  Played played;
+  played.feed(0, Status::failed);
+  EXPECT_FALSE(played.driver.read(kGpu));
+  played.clock.advance(Seconds(1));
+  played.feed(0, Status::not_supported);
+  played.clock.advance(Seconds(100));
+  played.driver.feed(kLimit, {played.clock.wall(), 300, Status::ok});
+  EXPECT_EQ(played.power().status, Status::not_supported);
+  played.feed(0, Status::lost);
+  EXPECT_EQ(played.driver.read(kGpu)->state, DeviceState::lost);
 }
 
 TEST(ReplayDriver, WritesNothingAndKnowsOnlyItsDevices) {
-  const VirtualClock clock;
-  auto driver = ReplayDriver::create(recording(), clock);
-  ASSERT_TRUE(driver);
-  const auto refused = driver->set_power_limit(kGpu, Milliwatts(200'000));
+  Played played;
+  const auto refused = played.driver.set_power_limit(kGpu, Milliwatts(200'000));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_NE(refused.error().message().find("recording"), std::string::npos);
-  EXPECT_FALSE(driver->lock_clocks(kGpu, {}));
-  EXPECT_FALSE(driver->reset_clocks(kGpu));
-  EXPECT_FALSE(driver->limits(kGpu)->minimum.ok());  // so no guard writes
-  EXPECT_FALSE(driver->read(DeviceId::of("GPU-b")));
-  EXPECT_EQ(driver->devices()->size(), 1U);
+  EXPECT_FALSE(played.driver.lock_clocks(kGpu, {}));
+  EXPECT_FALSE(played.driver.reset_clocks(kGpu));
+  EXPECT_FALSE(played.driver.limits(kGpu)->minimum.ok());  // so no guard writes
+  EXPECT_FALSE(played.driver.read(DeviceId::of("GPU-b")));
+  EXPECT_EQ(played.driver.devices()->size(), 1U);
 }
 
-TEST(ReplayDriver, RecordingWithoutPowerIsRefused) {
-  const VirtualClock clock;
-  series::Recording r = recording();
-  r.series.erase(r.series.begin());
-  EXPECT_FALSE(ReplayDriver::create(r, clock));
+TEST(ReplayDriver, ASecondSourceIsNotMixedInAndWithoutPowerThereIsNoBoard) {
+  Played played;
+  series::SeriesKey other = kPower;
+  other.source = "nvidia-smi";
+  EXPECT_FALSE(played.driver.add_series(other, Seconds(1)));
+  EXPECT_EQ(played.driver.boards(), 1U);
+  other.device = DeviceId::of("GPU-b");
+  other.signal = Signal::temperature;
+  EXPECT_TRUE(played.driver.add_series(other, Seconds(1)));
+  EXPECT_EQ(played.driver.boards(), 1U);
+  EXPECT_EQ(played.driver.devices()->size(), 1U);
 }
 
 }  // namespace
