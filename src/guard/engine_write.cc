@@ -248,12 +248,13 @@ Result<> Engine::prepare_hold(Board& board, Milliwatts value, bool may_go_unjour
     std::erase_if(hold.sticky, [&](const StickyWish& wish) { return wish.lease == slot->lease; });
     hold.sticky.push_back({slot->lease, static_cast<Authority>(authority), slot->wish.limit});
   }
+  const bool known = std::find(hold.intents.begin(), hold.intents.end(), value) != hold.intents.end();
   hold.add_intent(value);
   // Without power no limit of ours survives, so only what a later boot must know has to reach the disk.
   const bool must_reach_disk = first || becomes_budget;
   const auto saved = save(hold, must_reach_disk ? Durability::survives_power_cut : Durability::survives_crash);
   if (saved || may_go_unjournaled) return {};
-  std::erase(hold.intents, value);
+  if (!known) std::erase(hold.intents, value);
   if (first) board.hold.reset();
   return fail(ErrorCode::refused, "not written, for the journal cannot be: " + saved.error().message(),
               board.id.text());
