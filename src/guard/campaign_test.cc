@@ -111,8 +111,9 @@ class World {
     for (;;) {
       const Milliwatts value = limit(200, 700);
       const auto recent = board.writes.end() - std::min<std::ptrdiff_t>(20, std::ssize(board.writes));
-      const bool like_ours =
-          std::any_of(recent, board.writes.end(), [&](Milliwatts w) { return same_limit(w, value, Milliwatts(2000)); });
+      const bool like_ours = std::any_of(recent, board.writes.end(), [&](Milliwatts w) {
+        return same_limit(w, value, Milliwatts(2000)) || same_limit(w + ScriptedBoard::kLie, value, Milliwatts(2000));
+      });
       if (!like_ours) return value;
     }
   }

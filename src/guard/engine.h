@@ -139,6 +139,7 @@ class Engine final : public LimitAuthority {
     PowerLimits limits;       ///< as last read well
     Milliwatts shown_before;  ///< by the read before `limits`
     std::optional<MonoTime> read_at;
+    bool unseen = true;                 ///< the last look failed
     std::optional<Milliwatts> maximum;  ///< last known, for boards that fall silent
     std::optional<MonoTime> written_at;
     std::optional<Milliwatts> external_limit;
@@ -191,7 +192,7 @@ class Engine final : public LimitAuthority {
   void worked(Board& board);
 
   // engine_verify.cc
-  Result<PowerLimits> look(Board& board);
+  Result<> look(Board& board);
   Result<> reconcile(Board& board);
   void found_other(Board& board);
   void reloaded(Board& board, const DriverEpoch& epoch);
@@ -223,7 +224,7 @@ class Engine final : public LimitAuthority {
   EngineConfig config_;
   std::unique_ptr<Journal> journal_;
   std::optional<NodeBudget> budget_;
-  std::optional<DriverEpoch> epoch_;  ///< as of this call; absent when the driver cannot tell
+  std::optional<DriverEpoch> epoch_;  ///< as of the last look; absent when the driver did not tell
   std::map<DeviceId, Board> boards_;
   std::map<LeaseId, Lease> leases_;
   LeaseId next_lease_ = 1;

@@ -109,8 +109,7 @@ RestoreOutcome Engine::give_back(Board& board, bool upward) {
 }
 
 void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome) {
-  auto known = Result<>();
-  if (const auto seen = look(board); !seen) known = fail(seen.error());
+  auto known = look(board);
   if (known && board.hold) known = reconcile(board);
   outcome.now = board.limits.enforced;
   // Enforced above our request is the board's failure to obey; giving back is still right.

@@ -24,7 +24,10 @@ bool is_factory_default(const PowerLimits& limits, Milliwatts rounding) {
 }  // namespace
 
 /// Reads a board. What cannot be true is not believed: better no answer than a garbled one that gets restored.
-Result<PowerLimits> Engine::look(Board& board) {
+Result<> Engine::look(Board& board) {
+  auto epoch = parts_.driver.epoch();
+  epoch_ = epoch ? std::optional(*std::move(epoch)) : std::nullopt;
+  board.unseen = true;
   FLYBALL_ASSIGN(PowerLimits limits, parts_.driver.limits(board.id));
   for (auto* limit : {&limits.requested, &limits.enforced}) {
     if (limit->ok() && !is_plausible(limit->value)) *limit = Sample<Milliwatts>::absent(Status::garbage);
@@ -44,8 +47,9 @@ Result<PowerLimits> Engine::look(Board& board) {
   board.shown_before = board.read_at ? present(board) : Milliwatts(0);
   board.limits = limits;
   board.read_at = parts_.clock.now();
+  board.unseen = false;
   if (is_known(limits.maximum)) board.maximum = limits.maximum.value;
-  return limits;
+  return {};
 }
 
 Snapshot Engine::snapshot_of(const Board& board, std::string last_writer) const {
@@ -120,7 +124,9 @@ void Engine::found_other(Board& board) {
   board.drift = factory ? Drift::factory_default : Drift::foreign_writer;
   const auto before = hold.found.limit();
   if (hold.kind == LeaseKind::saving || !before || shown < *before) {
+    const DriverEpoch taken_under = hold.found.epoch;
     hold.found = snapshot_of(board, factory ? "factory default" : "another program");
+    if (!epoch_) hold.found.epoch = taken_under;  // an unknown loading would compare equal to any
   }
   const bool worth_a_line = !board.yielded || parts_.clock.now() - board.last_drift > config_.retry_longest;
   board.last_drift = parts_.clock.now();
@@ -200,7 +206,8 @@ std::vector<BoardDraw> Engine::draws(const Board* changed, Milliwatts cap) const
     BoardDraw draw{id, {}, range ? range->low : Milliwatts(0), safe_cap(board)};
     const Milliwatts maximum = board.maximum.value_or(
         config_.node_budget ? config_.node_budget->board_maximum.value_or(kUnknownMaximum) : kUnknownMaximum);
-    draw.silent = is_silent(board);
+    // Room for an increase is only what is seen at this moment; what is in force is believed for a while.
+    draw.silent = is_silent(board) || (changed != nullptr && board.unseen);
     draw.cap = draw.silent ? maximum : highest_possible(board);
     if (&board == changed && !draw.silent) draw.cap = std::max(draw.cap, cap);
     all.push_back(draw);

@@ -91,6 +91,10 @@ WriteOutcome Engine::drive(Board& board) {
     failed(board, seen.error().message());
     return give(WriteState::failed, board.retry.reason);
   }
+  if (!epoch_) {
+    failed(board, "which loading of the driver this is cannot be told");
+    return give(WriteState::failed, board.retry.reason);
+  }
   if (const auto known = reconcile(board); !known) {
     failed(board, known.error().message());
     return give(WriteState::failed, board.retry.reason);

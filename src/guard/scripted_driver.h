@@ -12,6 +12,7 @@
 namespace flyball::guard {
 
 struct ScriptedBoard {
+  static constexpr Milliwatts kLie{7'000};  ///< what `writes_other` adds
   enum class Setter { obeys, refuses, ignores, writes_other, applies_late, times_out_and_applies };
 
   Milliwatts requested{700'000};
@@ -119,7 +120,7 @@ class ScriptedDriver final : public Driver {
       case ScriptedBoard::Setter::ignores:
         return {};
       case ScriptedBoard::Setter::writes_other:
-        board->requested = std::min(board->maximum, limit + Milliwatts(7'000));
+        board->requested = std::min(board->maximum, limit + ScriptedBoard::kLie);
         return {};
       case ScriptedBoard::Setter::applies_late:
         board->late = limit;
