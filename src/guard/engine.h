@@ -152,8 +152,9 @@ class Engine final : public LimitAuthority {
     std::optional<Milliwatts> stranger;  ///< the limit that someone else wrote and that we have recorded
     bool yielded = false;
     Retry retry;
-    int tries = 0;         ///< failed writes of the present wish
-    bool pending = false;  ///< has steps to go
+    int tries = 0;               ///< failed writes of the present wish
+    bool pending = false;        ///< has steps to go
+    bool snapshot_kept = false;  ///< what `hold` would give back is in the journal
 
     bool wished() const;
     bool under_budget() const;
@@ -185,6 +186,7 @@ class Engine final : public LimitAuthority {
   std::optional<std::string> must_not_raise(const Board& board, Milliwatts next, bool& refused) const;
   bool may_rewrite(Board& board);
   Result<> prepare_hold(Board& board, Milliwatts value, bool may_go_unjournaled);
+  void drop_unwritten(Board& board, bool first);
   Sent send(Board& board, Milliwatts value, bool may_go_unjournaled);
   Sent judge(Board& board, Milliwatts value, Milliwatts before, const Result<>& called);
   Sent apply_clocks(Board& board);
@@ -198,7 +200,7 @@ class Engine final : public LimitAuthority {
   void reloaded(Board& board, const DriverEpoch& epoch);
   void see_ceiling(Board& board);
   Snapshot snapshot_of(const Board& board, std::string last_writer) const;
-  Result<> save(const Hold& hold, Durability durability);
+  Result<> save(Board& board, Durability durability);
   void verify(MonoTime now);
   void hold_budget();
 

@@ -21,6 +21,7 @@ void Engine::recover() {
     Board& board = boards_[device];
     board.id = device;
     board.hold = hold;
+    board.snapshot_kept = true;
     for (const StickyWish& wish : hold.sticky) {
       Lease& lease = leases_[wish.lease];
       lease.kind = budget_ ? LeaseKind::budget : hold.kind;
@@ -63,7 +64,7 @@ void Engine::park(Board& board) {
   const bool readable = seen || hold.accepted;
   if (readable) hold.safe_cap = std::min(hold.safe_cap, seen ? present(board) : *hold.accepted);
   hold.parked = true;
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
 }
 
 RestoreOutcome Engine::give_back(Board& board, bool upward) {
@@ -174,7 +175,7 @@ bool Engine::give_back_clocks(Board& board, std::string& reason) {
   }
   board.hold->clocks_locked = false;
   board.locked.reset();
-  (void)save(*board.hold, Durability::survives_crash);
+  (void)save(board, Durability::survives_crash);
   audit("reset_clocks", board.id, 0, "accepted", "");
   return true;
 }
@@ -211,6 +212,7 @@ void Engine::forget(Board& board) {
     log::error("guard", "journal: {}", closed.error().message());
   }
   board.hold.reset();
+  board.snapshot_kept = false;
   board.locked.reset();
   board.watch_until.reset();
   board.stranger.reset();

@@ -64,8 +64,9 @@ Snapshot Engine::snapshot_of(const Board& board, std::string last_writer) const 
   return found;
 }
 
-Result<> Engine::save(const Hold& hold, Durability durability) {
-  auto saved = journal_->save(hold, durability);
+Result<> Engine::save(Board& board, Durability durability) {
+  auto saved = journal_->save(*board.hold, durability);
+  if (saved) board.snapshot_kept = true;
   if (!saved) log::error("guard", "journal: {}", saved.error().message());
   return saved;
 }
@@ -127,6 +128,7 @@ void Engine::found_other(Board& board) {
     const DriverEpoch taken_under = hold.found.epoch;
     hold.found = snapshot_of(board, factory ? "factory default" : "another program");
     if (!epoch_) hold.found.epoch = taken_under;  // an unknown loading would compare equal to any
+    board.snapshot_kept = false;
   }
   const bool worth_a_line = !board.yielded || parts_.clock.now() - board.last_drift > config_.retry_longest;
   board.last_drift = parts_.clock.now();
@@ -135,7 +137,7 @@ void Engine::found_other(Board& board) {
   const auto ours = hold.accepted;
   hold.accepted.reset();
   ++counters_.drift_seen;
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
   if (worth_a_line) {
     audit("drift", board.id, 0, std::string(to_string(board.drift)),
           (ours ? "ours was " + format(*ours) + ", " : std::string()) + "now it shows " + format(shown));
@@ -154,7 +156,7 @@ void Engine::reloaded(Board& board, const DriverEpoch& epoch) {
   // A limit that is still exactly ours on the same boot, and not the default, was not reset: it stays ours to restore.
   if (same_boot && hold.is_ours(shown, config_.rounding) && !is_factory_default(board.limits, config_.rounding)) {
     hold.found.epoch = epoch;
-    (void)save(hold, Durability::survives_crash);
+    (void)save(board, Durability::survives_crash);
     audit("reload", board.id, 0, "survived", "the driver was loaded again and still shows our " + format(shown));
     return;
   }
@@ -171,7 +173,7 @@ void Engine::reloaded(Board& board, const DriverEpoch& epoch) {
   hold.clocks_locked = false;
   hold.accepted.reset();
   hold.intents.clear();
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
   audit("reload", board.id, 0, "budget", "shows " + format(shown) + "; the budget's limit is applied again");
 }
 

@@ -167,6 +167,19 @@ TEST_F(BudgetEngineTest, ALostBoardCountsAtItsMaximumAndAllFallToTheirSafeCaps) 
   EXPECT_EQ(write(id, DeviceId::of("GPU-d"), watts(650)).state, WriteState::refused);
 }
 
+TEST_F(BudgetEngineTest, ABoardThatWasNotReadJustNowLeavesNoRoom) {
+  for (const auto& id : driver.ids()) driver.board(id).requested = watts(500);
+  config.node_budget->limit = Watts(3556);  // 2,200 W of caps
+  start();
+  const LeaseId id = lease(LeaseKind::budget, Authority::fleet);
+  driver.board(b).unreadable = true;
+  run(Seconds(2.5), id);
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::refused) << "b may hold 700 W by now";
+  driver.board(b).unreadable = false;
+  run(Seconds(5), id);
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::applied);
+}
+
 TEST_F(BudgetEngineTest, InfeasibleBudgetsAreRefusedAtTheLease) {
   config.node_budget->limit = Watts(1500);
   start();
