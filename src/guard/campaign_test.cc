@@ -61,7 +61,7 @@ class World {
       budget.worst_non_gpu = Watts(1000);
       budget.overshoot_fraction = 0;
       budget.meter_accuracy_fraction = 0;
-      budget.limit = (caps_that_fit_ + budget.worst_non_gpu) / budget.lowest_supply_efficiency + Watts(1);
+      budget.limit = (caps_that_fit_ + budget.worst_non_gpu) / budget.lowest_supply_efficiency + Watts(1e-6);
       config_.node_budget = budget;
     }
     for (const auto& id : driver_.ids()) {

@@ -199,7 +199,7 @@ void Engine::finish_restore(Board& board, RestoreOutcome& outcome, bool upward) 
     audit("restore", board.id, 0, outcome.left_to_other ? "left_to_other" : "restored", outcome.reason);
   }
   const MonoTime now = parts_.clock.now();
-  if (!hold.intents.empty() && !outcome.left_to_other) {
+  if (!hold.intents.empty()) {
     if (!board.watch_until) board.watch_until = now + kStuckCall;
     if (now < *board.watch_until) return;
   }

@@ -219,6 +219,22 @@ TEST_F(EngineTest, AStuckCallThatLandsLaterIsGivenBack) {
   EXPECT_EQ(requested(a), watts(700));
 }
 
+TEST_F(EngineTest, AStuckRestoreThatLandsOnAStrangersLimitIsUndone) {
+  start();
+  const LeaseId id = lease();
+  write(id, a, watts(600));
+  driver.board(a).setter = ScriptedBoard::Setter::applies_late;
+  ASSERT_TRUE(engine->release(id));
+  driver.board(a).requested = watts(450);  // someone else, while our call is stuck
+  driver.board(a).setter = ScriptedBoard::Setter::obeys;
+  run(Seconds(10));
+  EXPECT_EQ(requested(a), watts(450));
+  driver.land_late(a);
+  EXPECT_EQ(requested(a), watts(700));
+  run(Seconds(5));
+  EXPECT_EQ(requested(a), watts(450)) << "theirs is what was found last";
+}
+
 TEST_F(EngineTest, OneFailingRestoreKeepsNoOther) {
   start();
   const LeaseId id = lease();
