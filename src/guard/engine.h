@@ -233,6 +233,7 @@ class Engine final : public LimitAuthority {
   MonoTime next_verify_;
   MonoTime next_mend_;
   std::string list_error_;  ///< last said
+  bool listed_ = false;     ///< by this guard, at least once
   bool audit_broken_ = false;
   bool over_budget_ = false;
   EngineCounters counters_;

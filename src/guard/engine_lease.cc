@@ -21,6 +21,7 @@ std::set<DeviceId> as_set(const std::vector<DeviceId>& devices) { return {device
 
 Result<> Engine::refresh_devices() {
   FLYBALL_ASSIGN(const auto devices, parts_.driver.devices());
+  listed_ = true;
   for (const DeviceInfo& info : devices) {
     Board& board = boards_[info.id];
     board.id = info.id;

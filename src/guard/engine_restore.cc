@@ -147,7 +147,9 @@ void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome)
     return;
   }
   if (*target > shown && budget_) {
-    if (const auto fits = budget_->admits(draws(&board, *target), parts_.clock.now()); !fits) {
+    const auto fits = listed_ ? budget_->admits(draws(&board, *target), parts_.clock.now())
+                              : Result<>(fail(ErrorCode::failed, "the driver has not listed its boards yet"));
+    if (!fits) {
       outcome.reason = fits.error().message();
       board.pending = true;
       return;

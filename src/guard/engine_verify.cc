@@ -224,8 +224,9 @@ void Engine::verify(MonoTime now) {
   }
   list_error_ = listed ? std::string() : listed.error().what;
   for (auto& [id, board] : boards_) {
-    if (budget_ && !board.hold) (void)look(board);
-    if (now < board.retry.next) continue;
+    const bool waits = now < board.retry.next;
+    if (budget_ && (!board.hold || waits)) (void)look(board);  // what it holds by now is in the sum
+    if (waits) continue;
     if (board.wished() || (board.hold && board.hold->parked)) {
       drive(board);
     } else if (board.hold) {

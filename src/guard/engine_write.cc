@@ -147,6 +147,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
     }
   }
   if (budget_) {
+    if (!listed_) return "the driver has not listed its boards yet, and all of them are in the budget";
     if (const auto fits = budget_->admits(draws(&board, next), parts_.clock.now()); !fits) {
       refused = true;
       return fits.error().message();
