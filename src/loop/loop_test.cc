@@ -143,6 +143,17 @@ TEST(Loop, WithoutALeaseItGoesOnObserving) {
   EXPECT_NEAR(account.energy.value(), 225 * 60, 1e-6);
 }
 
+TEST(Loop, AGuardThatComesBackIsAskedAgain) {
+  Rig rig;
+  rig.authority.no_lease = true;
+  rig.policy.wish = [](const Observation& o) { return wish_for(o, 180'000_mW); };
+  rig.run(120_s, [&] {
+    if (rig.clock.now() == MonoTime(40'000'000'000)) rig.authority.no_lease = false;
+  });
+  EXPECT_FALSE(rig.authority.asked.empty()) << "it was away for 40 s";
+  EXPECT_LE(rig.authority.refused, 8) << "1, 2, 4 … 60 s apart, not at each poll";
+}
+
 TEST(Loop, FreezesWhenSomeoneOutsideLimitsTheBoard) {
   Rig rig;
   rig.policy.wish = [](const Observation& o) { return wish_for(o, 200'000_mW); };
