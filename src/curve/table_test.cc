@@ -75,13 +75,14 @@ TEST(CurveTable, UnknownColumnsAndEmptyFilesAreErrors) {
   EXPECT_FALSE(read("gpu,workload,power_limit_w,time_s,power_w\na,b,0,0,0\n"));
 }
 
-TEST(HeldOut, AStraightLineHasNoErrorAndABumpHas) {
+TEST(HeldOut, ALimitThatNeverBindsHasNoErrorAndABumpHas) {
   MeasuredCurve line{"g", "w", "w", {}};
-  for (int w = 100; w <= 200; w += 25) line.points.push_back({Milliwatts(w * 1000), 2_s, Watts(w)});
+  for (int w = 100; w <= 200; w += 25) line.points.push_back({Milliwatts(w * 1000), 2_s, 50_W});
   auto error = held_out_error(std::span(&line, 1));
   ASSERT_TRUE(error);
   EXPECT_EQ(error->time.points, 2u);
-  EXPECT_LT(error->time.median_fraction, 1e-12);
+  EXPECT_LT(error->time.median_fraction, 0.002);
+  EXPECT_EQ(error->time_coverage_fraction, 1);
   EXPECT_LT(error->power.median_fraction, 1e-12);
   line.points[1].time = 4_s;
   error = held_out_error(std::span(&line, 1));
@@ -107,6 +108,9 @@ TEST(HeldOut, ReferenceMatchesThePublishedFigures) {
     EXPECT_EQ(table->skipped_count, 0u);
     const auto error = held_out_error(table->curves);
     ASSERT_TRUE(error);
+    // 90 % intervals; ten to two hundred points.
+    EXPECT_GE(error->time_coverage_fraction, 0.85) << p.file;
+    EXPECT_LE(error->time_coverage_fraction, 0.96) << p.file;
     EXPECT_NEAR(error->reference_time.median_fraction, p.median, p.half_digit_median) << p.file;
     EXPECT_NEAR(error->reference_time.p95_fraction, p.p95, p.half_digit_p95) << p.file;
   }
