@@ -50,7 +50,7 @@ TEST(TimePosterior, HasTheUnitOfWorkOfItsPoints) {
 }
 
 TEST(TimePosterior, IntervalsCoverAndAreNoWiderThanTheNoiseAsks) {
-  constexpr double kNoise = 0.03;
+  constexpr double kNoise = 0.01;
   Random random(7);
   int covered = 0, asked = 0;
   double width = 0;
@@ -67,7 +67,7 @@ TEST(TimePosterior, IntervalsCoverAndAreNoWiderThanTheNoiseAsks) {
     }
   }
   EXPECT_GT(covered, 0.83 * asked);
-  EXPECT_LT(width / asked, 4 * kNoise);
+  EXPECT_LT(width / asked, 5 * kNoise);
 }
 
 TEST(TimePosterior, RefusesWhatIsNoCurve) {
