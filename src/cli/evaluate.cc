@@ -22,7 +22,7 @@ namespace {
 struct Options {
   std::vector<std::string> curves;
   std::string board;
-  std::vector<std::string> policies{"none", "static", "sweep", "model", "oracle"};
+  std::vector<std::string> policies{"none", "static", "sweep", "bandit", "pi", "model", "oracle"};
   ObjectiveOptions objective;
   int seeds = 5;
   std::uint64_t seed = 1;

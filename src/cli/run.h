@@ -18,7 +18,7 @@ struct RunOptions {
   std::string source = "twin";
   std::string nvml_library;
   std::string scenario = "v100-bert";
-  std::string policy = "sweep";
+  std::string policy = "model";
   ObjectiveOptions objective;
   std::string duration;  ///< empty: the twin 6 h, else until it is stopped
   std::uint64_t seed = 1;

@@ -21,7 +21,7 @@ namespace flyball::control {
 struct LiveRunOptions {
   std::string plant;
   std::string source;            ///< of the series: "nvml"
-  std::string policy = "sweep";  ///< as policy::make takes it
+  std::string policy = "model";  ///< as policy::make takes it
   Objective objective;
   std::optional<Seconds> duration;  ///< not given = until stopped
   Seconds poll{0.5};

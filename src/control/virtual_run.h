@@ -25,7 +25,7 @@ struct VirtualRunOptions {
   /// A new machine at time 0, the same each time.
   std::function<Result<twin::Machine>()> build;
   std::string plant;
-  std::string policy = "sweep";  ///< as policy::make takes it
+  std::string policy = "model";  ///< as policy::make takes it
   Objective objective;
   Seconds duration{6 * 3600.0};
   std::uint64_t seed = 1;

@@ -43,8 +43,8 @@ constexpr Belief::Drift kPowerDrift{0.003, Seconds(3600)};
 constexpr double kNoise = 0.004, kNoiseWeight = 6;
 /// Keeps the prior's matrix positive.
 constexpr double kJitter = 1e-9;
-/// Intervals for which one limit of a mix is kept.
-constexpr int kHold = 3;
+/// Intervals for which a limit is kept, looks and trials apart.
+constexpr int kHold = 6;
 constexpr std::size_t kMostHeld = 512;
 /// A horizon for runs that do not say how long they are: as long again as they have lasted, and at least this.
 constexpr Seconds kShortestHorizon{3600};
@@ -329,18 +329,17 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
   return best;
 }
 
+/// Plans move by a grid point with every observation; what is set changes only every few intervals.
 std::size_t Model::choose(const Plan& plan) {
-  if (plan.first == plan.second || plan.share_second <= 0) {
-    mixing_ = 0;
-    return plan.first;
-  }
-  if (hold_ > 0 && (last_level_ == plan.first || last_level_ == plan.second)) {
+  const auto near = [this](std::size_t level) { return last_level_ + 1 >= level && last_level_ <= level + 1; };
+  if (hold_ > 0 && (near(plan.first) || near(plan.second))) {
     --hold_;
   } else {
-    last_level_ = mixing_ >= 0 ? plan.second : plan.first;
+    in_second_ = plan.share_second > 0 && mixing_ >= 0;
+    last_level_ = in_second_ ? plan.second : plan.first;
     hold_ = kHold - 1;
   }
-  mixing_ += plan.share_second - (last_level_ == plan.second ? 1.0 : 0.0);
+  mixing_ += plan.share_second - (in_second_ ? 1.0 : 0.0);
   mixing_ = std::clamp(mixing_, -static_cast<double>(kHold), static_cast<double>(kHold));
   return last_level_;
 }
@@ -374,6 +373,11 @@ Proposal Model::decide(const Observation& observation) {
   if (level && *level != plan.first && *level != plan.second) return try_out(*level);
   return propose(choose(plan), fmt::format("{} of the run's energy per token may be saved within the bound",
                                            format_percent(plan.saved)));
+}
+
+/// A baseline interval that somebody else paid for.
+void Model::observe_baseline(const Observation& observation) {
+  if (!grid_.empty() || begin(observation)) learn(observation);
 }
 
 Proposal Model::try_out(std::size_t level) {

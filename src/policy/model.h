@@ -27,6 +27,7 @@ class Model final : public Policy {
   std::string name() const override { return "model"; }
   void reset(std::uint64_t seed) override;
   Proposal decide(const Observation& observation) override;
+  void observe_baseline(const Observation& observation) override;
 
  private:
   /// The limit that held from a point of time on, as weights of the grid.
@@ -66,6 +67,7 @@ class Model final : public Policy {
   double mixing_ = 0;  ///< how far the second limit of a mix is behind its share
   int hold_ = 0;       ///< intervals that the last limit still stays
   std::size_t last_level_ = 0;
+  bool in_second_ = false;  ///< it is the second one of a mix
   int until_look_ = 0;
   std::vector<Belief::Value> rate_value_, power_value_;
 };
