@@ -48,7 +48,7 @@ Block BlockMeter::block_in_hand() const {
   return block;
 }
 
-void BlockMeter::open(std::uint64_t index) {
+void BlockMeter::open(std::uint64_t index, Seconds at) {
   if (now_) {
     close_segment();
     ended_.push_back(block_in_hand());
@@ -58,7 +58,7 @@ void BlockMeter::open(std::uint64_t index) {
   now_->index = index;
   now_->arm = schedule_.arm(index);
   covered_ = Seconds(0);
-  not_before_ = schedule_.start(index) + schedule_.settle();
+  not_before_ = at + schedule_.settle();
 }
 
 void BlockMeter::add(const Poll& poll) {
@@ -68,25 +68,13 @@ void BlockMeter::add(const Poll& poll) {
   const bool restarted = poll.tokens < last_tokens_;
   last_step_ = poll.step_ended;
   last_tokens_ = poll.tokens;
-  // A step that ended at the very end of a block is often first seen in the next one; it is still the old one's.
-  const std::uint64_t index = schedule_.index(poll.at);
-  const std::uint64_t steps_index = schedule_.index(poll.step_ended);
-  const auto take = [&] {
-    if (!new_step || poll.step_ended < not_before_) return;
-    const auto made = mark(poll);
-    if (!made) return;
-    (from_ ? to_ : from_) = made;
-  };
   if (!poll.counts || restarted) {
     close_segment();
-    not_before_ = std::max(not_before_, poll.at);
-  } else if (now_ && steps_index == now_->index) {
-    take();
+    not_before_ = std::max(not_before_, poll.at + schedule_.settle());
+    return;
   }
-  if (now_ && index == now_->index) return;
-  open(index);
-  if (!poll.counts) not_before_ = std::max(not_before_, poll.at);
-  if (poll.counts && steps_index == index) take();
+  if (!now_ || !new_step || poll.step_ended < not_before_) return;
+  if (const auto made = mark(poll)) (from_ ? to_ : from_) = made;
 }
 
 std::vector<Block> BlockMeter::blocks() const {

@@ -29,6 +29,8 @@ class BlockMeter {
  public:
   explicit BlockMeter(const Schedule& schedule) : schedule_(schedule) {}
 
+  /// Block `index` begins: its arm takes hold after `at`, a poll's time. Until the first one nothing is measured.
+  void open(std::uint64_t index, Seconds at);
   void add(const Poll& poll);
   /// All blocks that have ended and the one in hand; the latest kMostBlocks.
   std::vector<Block> blocks() const;
@@ -42,7 +44,6 @@ class BlockMeter {
     std::uint64_t tokens = 0;
   };
   std::optional<Mark> mark(const Poll& poll) const;
-  void open(std::uint64_t index);
   void close_segment();
   Block block_in_hand() const;
 

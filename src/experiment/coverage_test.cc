@@ -158,13 +158,15 @@ Run simulate(const World& world, std::uint64_t seed) {
   for (int i = 0; i <= static_cast<int>(world.length.value() / kPoll); ++i) {
     const double t = i * kPoll;
     meter.add({Seconds(t), Joules(energy), Seconds(t), Seconds(step_ended), steps * 1000, true});
+    const std::uint64_t block = schedule->index(Seconds(t));
+    if (i == 0 || block != schedule->index(Seconds(t - kPoll))) meter.open(block, Seconds(t));
     if (i % 20 == 0) {
       const double decay = std::exp(-10.0 / 3600);
       drift = decay * drift + world.drift * std::sqrt(1 - decay * decay) * random.normal();
       white = world.noise * random.normal();
     }
     if (i > 0 && i % 4 == 0) before = after, after = replay.next();
-    const bool control = schedule->arm(schedule->index(Seconds(t))) == Arm::control;
+    const bool control = schedule->arm(block) == Arm::control;
     const double rate = (1 + white + drift) * (control ? 1 - world.lost : 1) / world.step;
     const double level = control ? (1 - world.saved) * (1 - world.lost) : 1;
     // While a step lasts power goes from 0.8 to 1.2 of its mean; the meter shows the last instant it looked at.
