@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/objective.h"
@@ -13,6 +14,7 @@
 #include "cli/signals.h"
 #include "curve/table.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/twin_plant.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -21,6 +23,8 @@ namespace {
 
 struct Options {
   std::vector<std::string> curves;
+  std::vector<std::string> scenarios;
+  std::vector<std::string> set;
   std::string board;
   std::vector<std::string> policies{"none", "static", "sweep", "bandit", "pi", "model", "oracle"};
   ObjectiveOptions objective;
@@ -50,24 +54,38 @@ Result<std::vector<curve::MeasuredCurve>> load(const Options& options) {
   return all;
 }
 
-report::Table summary_table(const std::vector<evaluate::Summary>& summaries, const evaluate::Evaluation& evaluation) {
+Result<std::vector<evaluate::Subject>> load_scenarios(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const std::string presets, presets_folder());
+  std::vector<evaluate::Subject> subjects;
+  for (const std::string& name : options.scenarios) {
+    FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, name));
+    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+    FLYBALL_ASSIGN(evaluate::Subject subject, evaluate::twin_subject(scenario, options.seed));
+    subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+report::Table summary_table(const std::vector<evaluate::Summary>& summaries, const evaluate::Evaluation& evaluation,
+                            bool on_twin) {
   using report::Align;
-  report::Table table{
-      .caption = fmt::format("{} curves × {} seeds, {} simulated each, noise {} in 10 s; true values, no estimates",
-                             evaluation.curves.size(), evaluation.options.seeds, format(evaluation.options.duration),
-                             format_percent(evaluation.options.noise.throughput, 1)),
-      .columns = {{"policy"},
-                  {"knows", Align::left},
-                  {"saved", Align::right},
-                  {"lost", Align::right},
-                  {"of the best mix (95 %)", Align::right},
-                  {"within bound", Align::right},
-                  {"worst loss", Align::right},
-                  {"as found", Align::right},
-                  {"looks", Align::right},
-                  {"decisions to 90 %", Align::right},
-                  {"p90", Align::right}},
-      .rows = {}};
+  const std::string plants = fmt::format("{} {}", evaluation.curves.size(), on_twin ? "scenarios" : "curves");
+  const std::string noise =
+      on_twin ? "" : fmt::format(", noise {} in 10 s", format_percent(evaluation.options.noise.throughput, 1));
+  report::Table table{.caption = fmt::format("{} × {} seeds, {} simulated each{}; true values, no estimates", plants,
+                                             evaluation.options.seeds, format(evaluation.options.duration), noise),
+                      .columns = {{"policy"},
+                                  {"knows", Align::left},
+                                  {"saved", Align::right},
+                                  {"lost", Align::right},
+                                  {"of the best mix (95 %)", Align::right},
+                                  {"within bound", Align::right},
+                                  {"worst loss", Align::right},
+                                  {"as found", Align::right},
+                                  {"looks", Align::right},
+                                  {"decisions to 90 %", Align::right},
+                                  {"p90", Align::right}},
+                      .rows = {}};
   const auto count = [](double n) { return std::isfinite(n) ? fmt::format("{:.0f}", n) : std::string("never"); };
   for (const evaluate::Summary& s : summaries) {
     table.rows.push_back(
@@ -143,7 +161,7 @@ report::Json evaluation_json(const Options& options, const evaluate::Evaluation&
                              const std::vector<evaluate::Summary>& summaries,
                              const std::vector<evaluate::Comparison>& comparisons) {
   report::Json made = report::document("evaluate");
-  made["plant"] = "truth curves of measured data";
+  made["plant"] = options.scenarios.empty() ? "truth curves of measured data" : "twin";
   made["files"] = report::Json::array();
   for (const std::string& file : options.curves) made["files"].push_back(report::text(file));
   const Objective& objective = evaluation.options.objective;
@@ -183,7 +201,14 @@ report::Json evaluation_json(const Options& options, const evaluate::Evaluation&
 }
 
 Result<> run(const Options& options, Context& context) {
-  FLYBALL_ASSIGN(const std::vector<curve::MeasuredCurve> curves, load(options));
+  if (options.curves.empty() == options.scenarios.empty()) {
+    return fail(ErrorCode::input, "there is nothing to evaluate on", {},
+                "give either --curves FILE or --scenario NAME");
+  }
+  std::vector<curve::MeasuredCurve> curves;
+  if (options.scenarios.empty()) {
+    FLYBALL_ASSIGN(curves, load(options));
+  }
   evaluate::Options how;
   how.policies = options.policies;
   FLYBALL_ASSIGN(how.objective, parse_objective(options.objective));
@@ -196,7 +221,12 @@ Result<> run(const Options& options, Context& context) {
   how.stop = [&signal] { return signal.received(); };
   Progress progress(context.options, context.clock);
   how.progress = [&](double fraction) { progress.show(fmt::format("evaluating: {:.0f} %", fraction * 100)); };
-  const auto evaluation = evaluate::evaluate_curves(curves, how);
+  const bool on_twin = !options.scenarios.empty();
+  std::vector<evaluate::Subject> subjects;
+  if (on_twin) {
+    FLYBALL_ASSIGN(subjects, load_scenarios(options, context));
+  }
+  const auto evaluation = on_twin ? evaluate::evaluate(subjects, how) : evaluate::evaluate_curves(curves, how);
   progress.clear();
   if (!evaluation) return fail(evaluation.error());
   const auto summaries = evaluate::summarize(*evaluation);
@@ -204,7 +234,7 @@ Result<> run(const Options& options, Context& context) {
   if (context.options.json) {
     return context.out.write(report::dump(evaluation_json(options, *evaluation, summaries, comparisons)));
   }
-  std::string text = report::to_text(summary_table(summaries, *evaluation));
+  std::string text = report::to_text(summary_table(summaries, *evaluation, on_twin));
   if (!comparisons.empty()) text += '\n' + report::to_text(comparison_table(comparisons));
   return context.out.write(text);
 }
@@ -217,12 +247,19 @@ void add_evaluate(Registry& registry) {
       {.name = "evaluate",
        .summary = "Compare policies on measured curves, with their counterfactuals and with hindsight",
        .examples = "  flyball evaluate --curves curves.csv --policies none,static,sweep,model,oracle --max-loss 0.012\n"
-                   "  flyball evaluate --curves curves.csv --noise 0.01 --seeds 10 --json"},
+                   "  flyball evaluate --curves curves.csv --noise 0.01 --seeds 10 --json\n"
+                   "  flyball evaluate --scenario v100-bert --policies model,oracle"},
       [options](Context& context) { return run(*options, context); });
   command.add_option("--curves", options->curves, "CSV files as `flyball fit` reads them")
-      ->required()
       ->type_name("FILE")
       ->delimiter(',');
+  command.add_option("--scenario", options->scenarios, "Scenarios of the twin in place of curves")
+      ->type_name("NAME")
+      ->delimiter(',');
+  command.add_option("--set", options->set, "Change a parameter of the scenarios; may be given again")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
   command.add_option("--board", options->board, "Name of the GPU where the file has none")->type_name("NAME");
   command.add_option("--policies", options->policies, "See flyball policy list; `static` and `oracle` are hindsight")
       ->type_name("NAME,…")
@@ -233,10 +270,10 @@ void add_evaluate(Registry& registry) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command.add_option("--seed", options->seed, "The first of them")->capture_default_str();
-  command.add_option("--noise", options->noise, "Of throughput in 10 s, white")
+  command.add_option("--noise", options->noise, "Of throughput in 10 s, white; on curves")
       ->type_name("FRACTION")
       ->capture_default_str();
-  command.add_option("--drift", options->drift, "Of throughput, slow (1 h)")
+  command.add_option("--drift", options->drift, "Of throughput, slow (1 h); on curves")
       ->type_name("FRACTION")
       ->capture_default_str();
   command.add_option("--duration", options->duration, "Of each run")->type_name("TIME")->capture_default_str();

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "core/driver.h"
 #include "curve/curve.h"
+#include "evaluate/plant.h"
 #include "loop/progress.h"
 
 namespace flyball::evaluate {
@@ -21,7 +22,7 @@ struct Noise {
 
 /// Disturbances come in blocks of 10 s and are the same for one seed whatever the limits are, so that a run and its
 /// counterfactual share them. Limits take hold at once. Tokens are reported at any time, without the grain of steps.
-class CurvePlant final : public Driver, public loop::ProgressSource {
+class CurvePlant final : public Plant, public Driver, public loop::ProgressSource {
  public:
   /// The curve and the clock outlive the plant.
   CurvePlant(const curve::Curve& curve, const Noise& noise, std::uint64_t seed, const Clock& clock);
@@ -38,10 +39,11 @@ class CurvePlant final : public Driver, public loop::ProgressSource {
 
   Sample<WorkloadProgress> progress() override;
 
-  // The truth, for whoever keeps the score.
-  Milliwatts limit() const { return limit_; }
-  Joules energy();
-  double tokens();
+  Driver& driver() override { return *this; }
+  loop::ProgressSource& job() override { return *this; }
+  Milliwatts limit() override { return limit_; }
+  Joules energy() override;
+  double tokens() override;
 
  private:
   void follow_clock();

@@ -38,50 +38,54 @@ struct Base {
   double tokens = 0;
 };
 
-Base run_base(const curve::Curve& curve, const Options& options, std::uint64_t seed) {
+Result<Base> run_base(const Subject& subject, const Options& options, std::uint64_t seed) {
   VirtualClock clock;
-  CurvePlant plant(curve, options.noise, seed, clock);
+  FLYBALL_ASSIGN(const auto plant, subject.build(seed, clock));
   clock.advance(options.duration);
-  return {plant.energy(), plant.tokens()};
+  return Base{plant->energy(), plant->tokens()};
 }
 
 /// One machine under one policy: plant, guard and loop as live.
 class Bench {
  public:
-  static Result<std::unique_ptr<Bench>> create(const curve::Curve& curve, const Options& options,
+  static Result<std::unique_ptr<Bench>> create(const Subject& subject, const Options& options,
                                                const std::string& policy, std::uint64_t seed) {
-    std::unique_ptr<Bench> bench(new Bench(curve, options, seed));
+    std::unique_ptr<Bench> bench(new Bench);
+    bench->poll_ = subject.poll;
+    FLYBALL_ASSIGN(bench->plant_, subject.build(seed, bench->clock_));
     FLYBALL_ASSIGN(bench->policy_, policy::make(policy, options.objective));
     guard::EngineConfig config;
     config.longest_lease = options.interval * 6.0;
-    FLYBALL_ASSIGN(bench->engine_,
-                   guard::Engine::start({bench->plant_, bench->clock_, bench->disk_, bench->audit_}, config));
+    Driver& driver = bench->plant_->driver();
+    FLYBALL_ASSIGN(bench->engine_, guard::Engine::start({driver, bench->clock_, bench->disk_, bench->audit_}, config));
     loop::Options how;
-    how.poll = how.decision = options.interval;
+    how.poll = subject.poll;
+    how.decision = options.interval;
     how.run_length = options.duration;
     how.lease_time = config.longest_lease;
     how.seed = seed;
-    bench->loop_ = std::make_unique<loop::Loop>(bench->plant_, bench->clock_, *bench->engine_, bench->plant_,
+    bench->loop_ = std::make_unique<loop::Loop>(driver, bench->clock_, *bench->engine_, bench->plant_->job(),
                                                 *bench->policy_, how);
     FLYBALL_TRY(bench->loop_->start());
     return bench;
   }
-  /// True if the limits as found were chosen in order to measure.
-  bool step(Seconds interval) {
-    clock_.advance(interval);
-    engine_->tick();
-    const auto record = loop_->tick();
-    return record && record->proposal.baseline;
+  /// Up to the next decision. True if the limits as found were chosen in order to measure.
+  bool step() {
+    for (;;) {
+      clock_.advance(poll_);
+      engine_->tick();
+      if (const auto record = loop_->tick()) return record->proposal.baseline;
+    }
   }
-  CurvePlant& plant() { return plant_; }
+  Plant& plant() { return *plant_; }
   const loop::Loop& loop() const { return *loop_; }
 
  private:
-  Bench(const curve::Curve& curve, const Options& options, std::uint64_t seed)
-      : plant_(curve, options.noise, seed, clock_) {}
+  Bench() = default;
 
   VirtualClock clock_;
-  CurvePlant plant_;
+  Seconds poll_;
+  std::unique_ptr<Plant> plant_;
   MemoryFilesystem disk_;
   guard::MemoryAudit audit_;
   std::unique_ptr<policy::Policy> policy_;
@@ -126,10 +130,10 @@ class TargetWatch {
   std::optional<double> since_;
 };
 
-Result<Score> run_policy(const curve::Curve& curve, const CurveInfo& info, const Base& base, const Options& options,
+Result<Score> run_policy(const Subject& subject, const CurveInfo& info, const Base& base, const Options& options,
                          const std::string& policy, std::uint64_t seed) {
-  FLYBALL_ASSIGN(const auto bench, Bench::create(curve, options, policy, seed));
-  TargetWatch watch(curve, info.fixed.saved_fraction * kTargetShare, options);
+  FLYBALL_ASSIGN(const auto bench, Bench::create(subject, options, policy, seed));
+  TargetWatch watch(subject.truth, info.fixed.saved_fraction * kTargetShare, options);
   const auto intervals = std::llround(options.duration / options.interval);
   std::int64_t uncontrolled = 0, looks = 0;
   const Milliwatts found = bench->plant().limit();
@@ -137,7 +141,7 @@ Result<Score> run_policy(const curve::Curve& curve, const CurveInfo& info, const
     const Milliwatts limit = bench->plant().limit();
     if (limit >= found) ++uncontrolled;
     watch.add(limit);
-    if (bench->step(options.interval)) ++looks;
+    if (bench->step()) ++looks;
   }
   Score score;
   score.seed = seed;
@@ -163,17 +167,17 @@ Score ideal_score(const Ideal& ideal, std::uint64_t seed) {
 
 bool is_hindsight(const std::string& policy) { return policy == "static" || policy == "oracle"; }
 
-/// All policies on one curve with one seed.
-Result<std::vector<Score>> run_all(const curve::Curve& curve, const CurveInfo& info, std::size_t index,
+/// All policies on one subject with one seed.
+Result<std::vector<Score>> run_all(const Subject& subject, const CurveInfo& info, std::size_t index,
                                    const Options& options, std::uint64_t seed) {
-  const Base base = run_base(curve, options, seed);
+  FLYBALL_ASSIGN(const Base base, run_base(subject, options, seed));
   std::vector<Score> scores;
   for (const std::string& policy : options.policies) {
     Score score;
     if (is_hindsight(policy)) {
       score = ideal_score(policy == "static" ? info.fixed : info.mix, seed);
     } else {
-      FLYBALL_ASSIGN(score, run_policy(curve, info, base, options, policy, seed));
+      FLYBALL_ASSIGN(score, run_policy(subject, info, base, options, policy, seed));
     }
     score.curve = index;
     scores.push_back(score);
@@ -229,18 +233,28 @@ Result<> check(const Options& options) {
 }  // namespace
 
 Result<Evaluation> evaluate_curves(const std::vector<curve::MeasuredCurve>& curves, const Options& options) {
+  std::vector<Subject> subjects;
+  for (const curve::MeasuredCurve& measured : curves) {
+    FLYBALL_ASSIGN(const curve::Curve truth, curve::Curve::monotone(measured.points));
+    const Noise noise = options.noise;
+    subjects.push_back({measured.name(), measured.network, truth, options.interval,
+                        [truth, noise](std::uint64_t seed, Clock& clock) -> Result<std::unique_ptr<Plant>> {
+                          return std::make_unique<CurvePlant>(truth, noise, seed, clock);
+                        }});
+  }
+  return evaluate(subjects, options);
+}
+
+Result<Evaluation> evaluate(const std::vector<Subject>& subjects, const Options& options) {
   FLYBALL_TRY(check(options));
   Evaluation evaluation;
   evaluation.options = options;
-  std::vector<curve::Curve> truths;
-  for (const curve::MeasuredCurve& measured : curves) {
-    FLYBALL_ASSIGN(curve::Curve truth, curve::Curve::monotone(measured.points));
-    evaluation.curves.push_back({measured.name(), measured.network, best_mix(truth, options.objective),
-                                 best_static(truth, options.objective, kStaticStep)});
-    truths.push_back(std::move(truth));
+  for (const Subject& subject : subjects) {
+    evaluation.curves.push_back({subject.name, subject.network, best_mix(subject.truth, options.objective),
+                                 best_static(subject.truth, options.objective, kStaticStep)});
   }
   const auto seeds = static_cast<std::size_t>(options.seeds);
-  const std::size_t tasks = truths.size() * seeds;
+  const std::size_t tasks = subjects.size() * seeds;
   std::vector<std::optional<Result<std::vector<Score>>>> done(tasks);
   std::atomic<std::size_t> next{0}, finished{0};
   std::atomic<bool> stop{false};
@@ -248,7 +262,7 @@ Result<Evaluation> evaluate_curves(const std::vector<curve::MeasuredCurve>& curv
   const auto work = [&] {
     for (std::size_t i = next++; i < tasks && !stop; i = next++) {
       const std::size_t index = i / seeds;
-      done[i] = run_all(truths[index], evaluation.curves[index], index, options, options.first_seed + i % seeds);
+      done[i] = run_all(subjects[index], evaluation.curves[index], index, options, options.first_seed + i % seeds);
       const std::size_t n = ++finished;
       const std::lock_guard lock(telling);
       if (options.stop && options.stop()) stop = true;

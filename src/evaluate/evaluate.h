@@ -62,6 +62,7 @@ struct Evaluation {
   Options options;
 };
 
+Result<Evaluation> evaluate(const std::vector<Subject>& subjects, const Options& options);
 /// On the truth curves (Curve::monotone) of the measured ones.
 Result<Evaluation> evaluate_curves(const std::vector<curve::MeasuredCurve>& curves, const Options& options);
 
