@@ -56,6 +56,7 @@ void join(Errors& to, const Errors& from) {
 
 Estimate ratio_of_medians(const Errors& all, const std::map<std::string, Errors>& networks) {
   std::vector<const Errors*> parts;
+  parts.reserve(networks.size());
   for (const auto& [network, errors] : networks) parts.push_back(&errors);
   Random random(1);
   std::vector<double> ratios;

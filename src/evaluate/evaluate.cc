@@ -204,6 +204,7 @@ Estimate pooled_ratio(const Evaluation& evaluation, const PolicyScores& scores) 
   }
   if (ideal <= 0) return {};
   std::vector<std::pair<double, double>> parts;
+  parts.reserve(networks.size());
   for (const auto& [network, sums] : networks) parts.push_back(sums);
   Random random(evaluation.options.first_seed);
   std::vector<double> ratios;

@@ -151,6 +151,7 @@ bool Model::begin(const Observation& observation) {
 
 void Model::build_beliefs(Watts unlimited) {
   std::vector<double> x;
+  x.reserve(grid_.size());
   for (const Milliwatts limit : grid_) x.push_back(std::log(limit.watts() / unlimited));
   rate_ = make_belief(curve::time_families()[0], -1, x, kRateDrift);
   power_ = make_belief(curve::power_family(), 1, x, kPowerDrift);
