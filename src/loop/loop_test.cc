@@ -397,5 +397,24 @@ TEST(StepRate, ARestartedJobKeepsItsTokensAndStartsItsRateAnew) {
   EXPECT_FALSE(rate.take().tokens_per_second.ok());
 }
 
+TEST(StepRate, ACheckpointBetweenTwoStepsIsPartOfNeither) {
+  const auto at = [](int seconds) { return MonoTime(seconds * 1'000'000'000LL); };
+  StepRate rate;
+  for (int t = 0; t <= 10; t += 2) rate.add({at(t), Phase::training, static_cast<std::uint64_t>(t) / 2, 500U * t});
+  EXPECT_DOUBLE_EQ(*rate.take().tokens_per_second, 500);
+  // The last step ended at 10 s; twenty seconds of checkpoint; the next one ends at 32 s.
+  rate.add({at(10), Phase::checkpoint, 5, 5000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(10), Phase::training, 5, 5000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(32), Phase::training, 6, 6000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(34), Phase::training, 7, 7000});
+  const StepRate::Rate after = rate.take();
+  EXPECT_DOUBLE_EQ(*after.tokens_per_second, 500);
+  EXPECT_EQ(after.from, at(32));
+  EXPECT_EQ(rate.tokens(), 7000u);
+}
+
 }  // namespace
 }  // namespace flyball::loop

@@ -61,6 +61,12 @@ void Belief::observe(std::span<const double> weights, double y, double variance)
   for (std::size_t i = 0; i < n_; ++i) cov(i, i) = std::fmax(cov(i, i), 0);
 }
 
+double Belief::predict_variance(std::span<const double> weights) const {
+  double sum = cov(0, 0) + 2 * cov(0, 1) + cov(1, 1) + variance(weights);
+  for (std::size_t j = 0; j < weights.size(); ++j) sum += 2 * weights[j] * (cov(0, kShared + j) + cov(1, kShared + j));
+  return std::fmax(sum, 0);
+}
+
 double Belief::variance(std::span<const double> weights) const {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {

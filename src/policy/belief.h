@@ -28,8 +28,11 @@ class Belief {
   void advance(Seconds time);
   /// y = level + drift + Σ weights · value + noise.
   void observe(std::span<const double> weights, double y, double variance);
-  /// The innovation that `observe` would find, and its variance without noise.
+  /// What `observe` would expect of y, and with which variance, noise apart.
   double predict(std::span<const double> weights) const;
+  double predict_variance(std::span<const double> weights) const;
+  /// The level may have changed at once by that much (sd).
+  void jolt(double sd) { cov(0, 0) += sd * sd; }
 
   double mean(std::size_t i) const { return mean_[kShared + i]; }
   double variance(std::size_t i) const { return cov(kShared + i, kShared + i); }

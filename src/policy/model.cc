@@ -34,6 +34,9 @@ constexpr double kShortestPlan = 0.05;
 constexpr double kNoTrials = 0.2;
 /// Of the chance that a limit is better than believed: neighbours on the grid share it, and each would count it whole.
 constexpr double kChanceShare = 0.3;
+/// How far off (sd, in logs) a limit is thought to be that was never tried: where waits hide slower work a curve has a
+/// kink, and no smooth prior foresees it.
+constexpr double kUnseen = 0.02;
 /// What a curve may do beside its family: bumps of this size (sd, in logs) and this extent in ln(limit).
 constexpr double kBump = 0.02, kBumpLength = 0.12;
 /// Slow drift of throughput: measures.md, from long runs.
@@ -41,6 +44,11 @@ constexpr Belief::Drift kRateDrift{0.005, Seconds(3600)};
 constexpr Belief::Drift kPowerDrift{0.003, Seconds(3600)};
 /// Noise of one interval before it is measured, in logs, and for how many intervals that guess stands.
 constexpr double kNoise = 0.004, kNoiseWeight = 6;
+/// Standard deviations at which an observation is set aside, and how many in a row are believed after all.
+constexpr double kOdd = 8;
+constexpr int kOddAtMost = 5;
+/// A change larger than this is walked in steps (doc/safety.md), and the interval in which it began tells of no limit.
+constexpr Milliwatts kJump{100'000};
 /// Keeps the prior's matrix positive.
 constexpr double kJitter = 1e-9;
 /// Intervals for which a limit is kept, looks and trials apart.
@@ -197,15 +205,40 @@ std::vector<double> Model::weights_over(MonoTime from, MonoTime to) const {
   return weights;
 }
 
+/// The interval that ends now began with a large step of the limit.
+bool Model::settling() const {
+  if (held_.size() < 2) return false;
+  const Milliwatts now = held_.back().limit, before = held_[held_.size() - 2].limit;
+  return std::max(now, before) - std::min(now, before) > kJump;
+}
+
+/// Speeds of different limits add up in one window; beliefs are in logs. Linear around what is believed: `weights`
+/// become those of the logs, the value returned is what the curvature adds to y.
+double Model::linearize(std::vector<double>& weights) const {
+  double sum = 0, logs = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) sum += weights[i] * std::exp(rate_->mean(i));
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] *= std::exp(rate_->mean(i)) / sum;
+    logs += weights[i] * rate_->mean(i);
+  }
+  return std::log(sum) - logs;
+}
+
 void Model::learn_rate(const Observation& observation) {
   const bool known = observation.rate_to > observation.rate_from;
   const MonoTime to = known ? observation.rate_to : observation.at;
   const MonoTime from = known ? observation.rate_from : observation.at - observation.interval;
-  const std::vector<double> weights = weights_over(from, to);
-  const double y = std::log(*observation.tokens_per_second);
+  std::vector<double> weights = weights_over(from, to);
+  const double y = std::log(*observation.tokens_per_second) - linearize(weights);
   if (!rate_->started()) rate_->start(y);
   const bool comparable = held_.size() >= 2 && held_.back().weights == held_[held_.size() - 2].weights;
   learn_noise(y, last_rate_, comparable, rate_noise_, rate_noise_weight_);
+  // A stall that nobody told of is no speed of this limit. What lasts is a new level: another data set, another batch.
+  const double off = y - rate_->predict(weights);
+  const bool odd = off * off > kOdd * kOdd * (rate_->predict_variance(weights) + rate_noise_);
+  odd_in_a_row_ = odd ? odd_in_a_row_ + 1 : 0;
+  if (odd && odd_in_a_row_ < kOddAtMost) return;
+  if (odd) rate_->jolt(off);
   rate_->observe(weights, y, rate_noise_);
 }
 
@@ -213,7 +246,7 @@ void Model::learn(const Observation& observation) {
   const auto limit = common_limit(observation);
   if (!limit) return;
   const MonoTime begin = observation.at - observation.interval;
-  held_.push_back({begin, weights_of(*limit)});
+  held_.push_back({begin, *limit, weights_of(*limit)});
   if (held_.size() > kMostHeld) held_.pop_front();
   const std::vector<double>& now = held_.back().weights;
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += now[i];
@@ -221,8 +254,8 @@ void Model::learn(const Observation& observation) {
   if (now.back() > 0.99) baseline_ += 1;
   rate_->advance(observation.interval);
   power_->advance(observation.interval);
-  // A checkpoint or an evaluation says nothing about training, and neither does a job that says nothing.
-  if (!is_training(observation.phase)) {
+  // A checkpoint or an evaluation says nothing about training, and neither does a limit on its way.
+  if (!is_training(observation.phase) || settling()) {
     last_rate_.reset();
     last_power_.reset();
     return;
@@ -317,8 +350,10 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
     // Without a bound there is no margin.
     if (objective_.max_loss_fraction) worth += price * kMargin * (sd - std::sqrt(rate_value_[i].sum_variance));
     if (!top && gain_at(above) > 0) {
-      const double spread = std::hypot((by_rate + price / total) * level.rate * rate_value_[i].shift_sd,
-                                       by_power * level.power * power_value_[i].shift_sd);
+      const double unseen = counts_[i] < 0.5 ? kUnseen : 0;
+      const double shift = std::max(rate_value_[i].shift_sd, unseen);
+      const double spread =
+          std::hypot((by_rate + price / total) * level.rate * shift, by_power * level.power * power_value_[i].shift_sd);
       const double bound = objective_.max_loss_fraction.value_or(1);
       const double usable = std::min(1.0, bound / std::max(1 - level.rate, 1e-9));
       worth += kChanceShare * left * usable * expected_gain(gain, spread);
@@ -355,6 +390,7 @@ Proposal Model::decide(const Observation& observation) {
   if (grid_.empty() && !begin(observation)) return {{}, "waiting for the boards' limits, power and progress"};
   learn(observation);
   if (until_look_ > 0) --until_look_;
+  if (const auto again = std::exchange(once_more_, std::nullopt)) return propose(*again, "the same, settled");
   if (grid_.size() < 2) return propose(0, "there is nothing below the limit found");
   if (!rate_->started() || !power_->started()) return propose(grid_.size() - 1, "no progress is known yet");
   if (baseline_ < kFirstIntervals) return try_out(grid_.size() - 1);
@@ -382,6 +418,10 @@ void Model::observe_baseline(const Observation& observation) {
 }
 
 Proposal Model::try_out(std::size_t level) {
+  if (!held_.empty()) {
+    const Milliwatts now = held_.back().limit, next = grid_[level];
+    if (std::max(now, next) - std::min(now, next) > kJump) once_more_ = level;
+  }
   if (level + 1 < grid_.size()) return propose(level, "trying " + format(grid_[level]));
   until_look_ = kLookPause + static_cast<int>(random_.below(kLookJitter));
   Proposal look = propose(level, "a look at the limits as found");

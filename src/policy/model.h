@@ -33,6 +33,7 @@ class Model final : public Policy {
   /// The limit that held from a point of time on, as weights of the grid.
   struct Held {
     MonoTime since;
+    Milliwatts limit;
     std::vector<double> weights;
   };
 
@@ -41,6 +42,8 @@ class Model final : public Policy {
   void build_beliefs(Watts unlimited);
   void learn(const Observation& observation);
   void learn_rate(const Observation& observation);
+  bool settling() const;
+  double linearize(std::vector<double>& weights) const;
   std::vector<double> weights_of(Milliwatts limit) const;
   std::vector<double> weights_over(MonoTime from, MonoTime to) const;
   void set_levels(double elapsed_fraction);
@@ -60,6 +63,7 @@ class Model final : public Policy {
   double rate_noise_ = 0, power_noise_ = 0;  ///< variances, in logs
   double rate_noise_weight_ = 0, power_noise_weight_ = 0;
   std::optional<double> last_rate_, last_power_;
+  int odd_in_a_row_ = 0;
   std::deque<Held> held_;
   std::vector<double> counts_;  ///< intervals spent at each grid point
   double intervals_ = 0, baseline_ = 0;
@@ -69,6 +73,7 @@ class Model final : public Policy {
   std::size_t last_level_ = 0;
   bool in_second_ = false;  ///< it is the second one of a mix
   int until_look_ = 0;
+  std::optional<std::size_t> once_more_;  ///< a trial whose first interval the way there took
   std::vector<Belief::Value> rate_value_, power_value_;
 };
 

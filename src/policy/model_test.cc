@@ -205,6 +205,38 @@ TEST(Model, ACheckpointTeachesNothing) {
   EXPECT_NEAR(mean_limit(100), before, 4);
 }
 
+TEST(Model, AStallThatNobodyToldOfTeachesNothing) {
+  const auto mean_limit = [](bool stalls) {
+    const auto model = make_model(0.012);
+    Job job(4);
+    model->reset(4);
+    double limit = 250, sum = 0;
+    for (int i = 0; i < 500; ++i) {
+      Observation o = job.next(limit);
+      if (stalls && (i == 300 || i == 320)) o.tokens_per_second = 300.0;
+      limit = model->decide(o).gpus[0].power_limit->watts().value();
+      if (i >= 400) sum += limit / 100;
+    }
+    return sum;
+  };
+  EXPECT_NEAR(mean_limit(true), mean_limit(false), 2);
+}
+
+TEST(Model, ABatchThatIsTwiceAsLargeIsANewLevelAndNoLoss) {
+  const auto model = make_model(0.012);
+  Job job(5);
+  model->reset(5);
+  double limit = 250, sum = 0;
+  for (int i = 0; i < 600; ++i) {
+    Observation o = job.next(limit);
+    if (i >= 300) o.tokens_per_second = *o.tokens_per_second * 2;
+    limit = model->decide(o).gpus[0].power_limit->watts().value();
+    if (i >= 500) sum += limit;
+  }
+  EXPECT_LT(sum / 100, 195);  // it still saves
+  EXPECT_GT(sum / 100, 175);
+}
+
 TEST(Model, NeedsOneObjective) {
   EXPECT_FALSE(Model::make({}));
   Objective both;
