@@ -60,8 +60,7 @@ Job::Job(const JobParameters& parameters, std::size_t ranks, Random random)
 std::uint64_t Job::stages_at_work() const { return part_ == Part::fill ? hop_ + 1 : hops() - hop_; }
 
 double Job::hop_time() const {
-  return microbatch_time_ *
-         (part_ == Part::fill ? parameters_.forward_fraction : 1 - parameters_.forward_fraction);
+  return microbatch_time_ * (part_ == Part::fill ? parameters_.forward_fraction : 1 - parameters_.forward_fraction);
 }
 
 void Job::draw_noise(double now) {
@@ -294,6 +293,11 @@ void Job::enter(Part part, MonoTime at) {
   if (phase == phase_) return;
   phase_ = phase;
   keep(phase_changes_, PhaseChange{at, phase, steps_});
+}
+
+Phase Job::step_part() const {
+  if (part_ == Part::update) return Phase::optimizer;
+  return part_ == Part::slack || part_ == Part::exchange || part_ == Part::stall ? Phase::gradient_sync : phase_;
 }
 
 std::uint64_t Job::tokens() const {

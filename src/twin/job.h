@@ -35,6 +35,9 @@ class Job {
   void advance(std::span<Gpu> gpus, MonoTime now, Seconds tick, double speed);
 
   Phase phase() const { return phase_; }
+  /// The part of the step, which a job does not tell: `optimizer`, `gradient_sync` for all that is wait alone, else as
+  /// phase().
+  Phase step_part() const;
   std::uint64_t steps() const { return steps_; }
   /// Of whole steps, as a job would report it.
   std::uint64_t tokens() const;

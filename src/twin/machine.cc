@@ -38,10 +38,11 @@ Machine::Machine(const MachineParameters& parameters, std::unique_ptr<PowerCurve
 Result<Machine> Machine::create(const MachineParameters& parameters) {
   FLYBALL_TRY(check(parameters));
   FLYBALL_ASSIGN(const ClockPreset preset, clock_preset(parameters.preset));
-  return Machine(parameters, std::make_unique<PowerCurve>(
-                                 preset.points.empty() ? PowerCurve::parametric(parameters.gpu)
-                                                       : PowerCurve::clocked(preset.points, parameters.job.compute_share,
-                                                                             parameters.gpu)));
+  return Machine(
+      parameters,
+      std::make_unique<PowerCurve>(
+          preset.points.empty() ? PowerCurve::parametric(parameters.gpu)
+                                : PowerCurve::clocked(preset.points, parameters.job.compute_share, parameters.gpu)));
 }
 
 Result<Machine> Machine::create(const MachineParameters& parameters, const curve::Curve& curve) {

@@ -85,15 +85,19 @@ void visit_node(Node& p, Visit visit) {
   visit("node.gpus", p.gpus, "board");
   visit("node.other_power", p.other_power, "mlperf");
   visit("node.other_power_sd", p.other_power_sd, "mlperf");
+  visit("node.wander_power", p.wander_power, "mlperf");
+  visit("node.common_wander_power", p.common_wander_power, "mlperf");
+  visit("node.wander_time", p.wander_time, "mlperf");
   visit("node.ripple_power", p.ripple_power, "mlperf");
+  visit("node.update_ripple_power", p.update_ripple_power, "mlperf");
   visit("node.ripple_period", p.ripple_period, "mlperf");
-  visit("node.ripple_power_sd", p.ripple_power_sd, "mlperf");
   visit("node.sample_period", p.sample_period, "mlperf");
   visit("node.sample_jitter", p.sample_jitter, "mlperf");
-  visit("node.meter_age", p.meter_age, "mlperf");
+  visit("node.together_fraction", p.together_fraction, "mlperf");
   visit("node.dc_gain", p.dc_gain, "mlperf");
   visit("node.ac_gain", p.ac_gain, "mlperf");
   visit("node.ac_lag", p.ac_lag, "mlperf");
+  visit("node.ac_age", p.ac_age, "mlperf");
 }
 
 template <class Machine, class Visit>

@@ -120,14 +120,14 @@ void check_job(const JobParameters& p, Complaints& c) {
   c.fraction("job.compute_share", p.compute_share);
   c.between("job.activity_fraction", p.activity_fraction, 0.01, 1.5);
   c.between("job.exposed_wait_fraction", p.exposed_wait_fraction, 0.0, 0.9);
-  c.between("job.absorbable_wait_fraction", p.absorbable_wait_fraction, 0.0, 0.95 - p.exposed_wait_fraction);
+  // Of the step that the others leave; rounded, so that the range reads as it is meant.
+  const auto rest = [](double taken) { return std::clamp(std::round((0.95 - taken) * 1e9) / 1e9, 0.0, 0.95); };
+  c.between("job.absorbable_wait_fraction", p.absorbable_wait_fraction, 0.0, rest(p.exposed_wait_fraction));
   c.fraction("job.wait_power_fraction", p.wait_power_fraction);
   c.fraction("job.hung_power_fraction", p.hung_power_fraction);
-  c.between("job.memory_fraction", p.memory_fraction, 0.0,
-            0.95 - p.exposed_wait_fraction - p.absorbable_wait_fraction);
+  c.between("job.memory_fraction", p.memory_fraction, 0.0, rest(p.exposed_wait_fraction + p.absorbable_wait_fraction));
   c.between("job.memory_activity_fraction", p.memory_activity_fraction, 0.0, 1.5);
   c.fraction("job.memory_compute_share", p.memory_compute_share);
-  c.between<std::uint64_t>("job.pipeline_stages", p.pipeline_stages, 1, 256);
   c.between<std::uint64_t>("job.microbatches", p.microbatches, std::max<std::uint64_t>(1, p.pipeline_stages - 1),
                            100'000);
   c.between("job.forward_fraction", p.forward_fraction, 0.05, 0.95);
@@ -152,15 +152,19 @@ void check_node(const NodeParameters& p, Complaints& c) {
   c.between<std::uint64_t>("node.gpus", p.gpus, 1, 1'000);
   c.between("node.other_power", p.other_power, Watts(0), Watts(1e5));
   c.between("node.other_power_sd", p.other_power_sd, 0.0, 0.5);
+  c.between("node.wander_power", p.wander_power, Watts(0), p.other_power * 0.2);
+  c.between("node.common_wander_power", p.common_wander_power, Watts(0), p.other_power * 0.2);
+  c.between("node.wander_time", p.wander_time, Seconds(1), Seconds(1e6));
   c.between("node.ripple_power", p.ripple_power, Watts(0), Watts(1e5));
   c.between("node.ripple_period", p.ripple_period, Seconds(0.001), Seconds(60));
-  c.between("node.ripple_power_sd", p.ripple_power_sd, 0.0, 1.0);
+  c.between("node.update_ripple_power", p.update_ripple_power, Watts(0), Watts(1e5));
   c.between("node.sample_period", p.sample_period, Seconds(0.1), Seconds(3600));
   c.between("node.sample_jitter", p.sample_jitter, Seconds(0), p.sample_period * 0.1);
-  c.between("node.meter_age", p.meter_age, Seconds(0), p.sample_period);
+  c.fraction("node.together_fraction", p.together_fraction);
   c.between("node.dc_gain", p.dc_gain, 0.5, 2.0);
   c.between("node.ac_gain", p.ac_gain, 0.5, 2.0);
   c.between("node.ac_lag", p.ac_lag, Seconds(0), Seconds(600));
+  c.between("node.ac_age", p.ac_age, Seconds(0), p.sample_period);
 }
 
 /// Names without their group, and the units that scripts write into a name: "checkpoint_every_s=600".
@@ -243,6 +247,7 @@ Result<> check(const MachineParameters& parameters) {
   c.between<std::uint64_t>("gpus", parameters.gpus, 1, 100'000);
   c.between("tick", parameters.tick, Seconds(0.001), Seconds(10));
   c.between("speed", parameters.speed, 1.0, 50.0);
+  c.between<std::uint64_t>("job.pipeline_stages", parameters.job.pipeline_stages, 1, parameters.gpus);
   return c.result();
 }
 

@@ -117,17 +117,23 @@ struct NodeParameters {
   std::uint64_t gpus = 8;
   Watts other_power{1500};        // fans, processors, memory, network; [mlperf] fitted
   double other_power_sd = 0.035;  // between nodes; [mlperf] like nodes under like load
-  // Ripple of one microbatch, faster than a tick: power swings below its top and the mean stays.
-  Watts ripple_power{0};       // peak to peak; [mlperf] lines at 4, 8 and 12 Hz
-  Seconds ripple_period{0.25};  // [mlperf]
-  double ripple_power_sd = 0;  // between nodes, of it
-  // The DC meter reads the moment, the AC meter a mean over its lag; both log at a phase of their own.
-  Seconds sample_period{2.00524};  // [mlperf] median of the stamps
-  Seconds sample_jitter{0.02};     // sd of a stamp; [mlperf]
-  Seconds meter_age{0};            // a value may be so old when it is stamped
+  // Slow wander of a node's power (OU), its own and one shared by all: fans, temperatures, congestion.
+  Watts wander_power{0};         // sd; [mlperf] fitted, step means of the AC meter
+  Watts common_wander_power{0};  // sd, of each node; [mlperf] fitted
+  Seconds wander_time{40};       // [mlperf] correlation from step to step
+  // Power swings faster than a tick, peak to peak around its mean: with each microbatch, and between the buckets of the
+  // update. The same on all nodes of the job, for they work in step.
+  Watts ripple_power{0};         // [mlperf] lines at 4, 8 and 12 Hz
+  Watts update_ripple_power{0};  // [mlperf] 3.3 to 6.9 kW within the second between two steps
+  Seconds ripple_period{0.25};   // [mlperf] the lowest of those lines
+  // The DC meter reads the moment, the AC meter a mean over its lag from a register that may be old.
+  Seconds sample_period{2.00524};  // [mlperf] mean distance of the stamps
+  Seconds sample_jitter{0.03};     // sd of a stamp; [mlperf]
+  double together_fraction = 0;    // of the nodes are logged at the same instants, the others spread; [mlperf] fitted
   double dc_gain = 1;
-  double ac_gain = 1;              // supply losses
-  Seconds ac_lag{0.7};             // first-order
+  double ac_gain = 1;   // supply losses
+  Seconds ac_lag{0.7};  // first-order; [mlperf] fitted
+  Seconds ac_age{1};    // up to; [mlperf] fitted
 };
 
 struct MachineParameters {
@@ -146,15 +152,16 @@ Result<GpuParameters> gpu_preset(std::string_view name);
 std::vector<std::string> gpu_preset_names();
 
 struct ParameterInfo {
-  std::string key;    ///< "gpu.idle_power"
-  std::string value;  ///< as `set_parameter` takes it
+  std::string key;     ///< "gpu.idle_power"
+  std::string value;   ///< as `set_parameter` takes it
   std::string source;  ///< of the default: "sosp24", "chosen", …; see above
 };
 std::vector<ParameterInfo> list_parameters(const MachineParameters& parameters);
 /// The dotted key of a name: itself, "wait_power_fraction" without its group, or one of the short names with a unit
 /// ("step_s", "checkpoint_every_s", "noise_fraction", "drift_fraction", …).
 Result<std::string> parameter_key(std::string_view name);
-/// "gpu.idle_power", "60W", or any name that parameter_key knows. An unknown key is an error that names the known ones; values carry their units.
+/// "gpu.idle_power", "60W", or any name that parameter_key knows. An unknown key is an error that names the known ones;
+/// values carry their units.
 Result<> set_parameter(MachineParameters& parameters, std::string_view key, std::string_view value);
 /// Refuses what has no physics: a floor above the ceiling, negative times, fractions outside 0..1.
 Result<> check(const MachineParameters& parameters);

@@ -111,9 +111,8 @@ void PowerCurve::fill_by_clock(const GpuParameters& parameters) {
     const double x = lowest_clock_ + static_cast<double>(i) / rows_per_clock_;
     while (row < kCells && by_limit_[row].clock < x) ++row;
     const Row above = by_limit_[row];
-    const Row below =
-        row == 0 ? Row{lowest_clock_, std::min(parameters.idle_power.value(), above.power), lowest_clock_}
-                 : by_limit_[row - 1];
+    const Row below = row == 0 ? Row{lowest_clock_, std::min(parameters.idle_power.value(), above.power), lowest_clock_}
+                               : by_limit_[row - 1];
     const double gap = above.clock - below.clock;
     const double part = gap > 0 ? std::clamp((x - below.clock) / gap, 0.0, 1.0) : 1.0;
     by_clock_[i] = {x, below.power + part * (above.power - below.power), x};
