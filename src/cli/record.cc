@@ -12,9 +12,9 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "control/sampler.h"
-#include "control/twin_progress.h"
-#include "device/nvml/nvml_driver.h"
+#include "device/nvml/nvml_api.h"
 #include "device/twin/twin_driver.h"
+#include "device/worker/worker_driver.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "series/recording_writer.h"
@@ -40,7 +40,6 @@ struct Source {
   std::optional<twin::Machine> machine;
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
-  std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
   Clock* clock = nullptr;
   std::string name;
   bool real_time = false;
@@ -57,13 +56,12 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->virtual_clock.emplace(kSimulatedStart);
     source->clock = &*source->virtual_clock;
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
-    source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
     return source;
   }
   if (options.source == "nvml") {
     source->clock = &context.clock;
-    source->driver = nvml::make_nvml_driver({}, context.clock);
+    source->driver = worker::make_nvml_in_workers(nvml::kDefaultLibrary, context.clock);  // a hung call costs one board
     source->real_time = true;
     FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
     source->name = fmt::format("nvml {}", epoch.version);
@@ -171,7 +169,6 @@ Result<> record(const Options& options, Context& context) {
   control::SamplerOptions sampling;
   sampling.interval = interval;
   sampling.devices = context.options.gpus;
-  sampling.job = source->job.get();
   control::Sampler sampler(*source->driver, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());

@@ -5,6 +5,7 @@
 #include "base/memory_filesystem.h"
 #include "control/fake_job.h"
 #include "control/guard_link.h"
+#include "control/twin_progress.h"
 #include "device/twin/twin_driver.h"
 #include "guard/engine.h"
 #include "twin/machine.h"
@@ -30,18 +31,6 @@ class LivingClock final : public Clock {
 
  private:
   VirtualClock clock_;
-};
-
-class TwinJob final : public loop::ProgressSource {
- public:
-  explicit TwinJob(const twin::Machine& machine) : machine_(machine) {}
-  Sample<WorkloadProgress> progress() override {
-    const twin::Job& job = machine_.job();
-    return WorkloadProgress{job.last_step().ended, job.phase(), job.steps(), job.tokens()};
-  }
-
- private:
-  const twin::Machine& machine_;
 };
 
 /// The engine behind a connection that can break: then the leases end, as behind a closed socket.
@@ -109,7 +98,7 @@ class LiveRunTest : public ::testing::Test {
   LivingClock clock;
   twin::Machine machine;
   device::TwinDriver driver;
-  TwinJob job;
+  TwinProgress job;
   MemoryFilesystem disk;
   guard::MemoryAudit audit;
   std::unique_ptr<guard::Engine> engine;

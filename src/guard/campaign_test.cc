@@ -497,8 +497,8 @@ TEST(Campaign, RandomFaults) {
     all.writes += world.counters().writes;
     all.restores += world.counters().restores;
   }
-  fmt::print("{} faults in {} worlds; last guards: {} writes, {} restores\n", faults, seed - first, all.writes,
-             all.restores);
+  fmt::print("{} worlds; their last guards made {} writes and {} restores\n", seed - first, all.writes, all.restores);
+  fmt::print("bar: G1 random faults in virtual time, broken promises = {} faults, {} broken\n", faults, broken);
 }
 
 }  // namespace

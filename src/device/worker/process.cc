@@ -132,6 +132,7 @@ Error WorkerProcess::abandon(DeviceState why, std::string what) {
   host_->kill(child_.pid);
   killed_.push_back(child_.pid);
   child_ = {};
+  const bool opening = stage_ == Stage::starting;
   stage_ = Stage::none;
   trouble_ = why;
   ++abandoned_;
@@ -139,8 +140,11 @@ Error WorkerProcess::abandon(DeviceState why, std::string what) {
   log::warning("worker", "{}: {}; worker {} abandoned, the next one in {} s at the earliest", label_, what, generation_,
                pause_.value());
   pause_ = std::min(pause_ * 2, options_.last_pause);
+  // The library looks at every board when it is opened, so one that hangs holds up the opening for all.
   last_failure_ = Error{ErrorCode::failed, std::move(what), label_,
-                        "the GPU counts at its maximum until it answers again; look for Xid messages in `dmesg`"};
+                        opening ? "look for Xid messages in `dmesg`; drain the node, reset the GPU that hangs or reboot"
+                                : "the GPU counts at its maximum until it answers again; look for Xid messages in "
+                                  "`dmesg`"};
   return *last_failure_;
 }
 
