@@ -23,7 +23,7 @@ void RampMeter::add(const Samples& piece) {
   const double offset = (piece.origin - origin_).value();
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const double t = offset + piece.t_s[i];
-    if (count_ > 0 && t - kept_.back().t > longest_step_) stretch_ = count_;
+    if (count_ == 0 || t - kept_.back().t > longest_step_) stretch_ = count_, stretch_t_ = t;
     kept_.push_back({t, piece.value[i]});
     ++count_;
     std::uint64_t needed = count_ - 1;
@@ -39,7 +39,7 @@ void RampMeter::add(const Samples& piece) {
 void RampMeter::compare(Span& span) {
   const std::uint64_t now = count_ - 1;
   const double then = sample(now).t - span.ramp.span.value();
-  if (now == stretch_ || then < sample(stretch_).t) return;
+  if (now == stretch_ || then < stretch_t_) return;
   span.at = std::max(span.at, stretch_);
   while (span.at + 1 < now && sample(span.at + 1).t <= then) ++span.at;
   const Sample& a = sample(span.at);

@@ -58,6 +58,7 @@ class RampMeter {
   std::deque<Sample> kept_;
   std::uint64_t forgotten_ = 0, count_ = 0;
   std::uint64_t stretch_ = 0;  ///< first sample of the stretch without a hole
+  double stretch_t_ = 0;
   Random random_{1};
 };
 
