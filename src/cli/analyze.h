@@ -1,6 +1,7 @@
 #pragma once
 // What the four `flyball analyze` commands share: their options, and recordings as runs of a job.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "series/accounting.h"
 #include "series/samples.h"
 #include "series/series.h"
+#include "series/spool.h"
 
 namespace flyball::cli {
 
@@ -35,17 +37,32 @@ struct AnalyzeOptions {
   bool bridge = false;
 };
 
+/// One meter of a run: a series that may have come in several files. Its points stay in the input's spool.
+struct Meter {
+  DeviceId device;
+  Signal signal = Signal::power_average;
+  Scope scope = Scope::unknown;
+  std::vector<std::size_t> parts;  ///< of the spool
+  bool counter = false;            ///< an energy counter, where there is no reading of power
+  std::uint64_t points = 0;        ///< good ones
+  std::uint64_t not_ok = 0;
+  Seconds period;
+  series::Interval all;  ///< first to last good point
+};
+
 /// One run of a job: its meters, all of one scope, and what happened in it.
 struct AnalyzedRun {
   std::string name;  ///< empty when the files name none
-  std::vector<series::Series> meters;
+  std::vector<Meter> meters;
   std::vector<series::Event> events;
   series::Interval interval;  ///< run_start to run_stop, or all that was recorded
+  series::Interval recorded;  ///< all of it
   bool bounded_by_events = false;
   double tokens = 0;  ///< 0 = not known
 };
 
 struct AnalyzeInput {
+  series::Spool spool;
   std::vector<AnalyzedRun> runs;
   Scope scope = Scope::unknown;
   Watts extra;  ///< declared constant draw beside the meters
@@ -55,12 +72,30 @@ struct AnalyzeInput {
   std::uint64_t points = 0;
   std::uint64_t not_ok = 0;
   std::uint64_t quarantined = 0;
+  std::vector<std::string> set_aside;  ///< the first rows, "FILE line N: reason"
 };
 
 Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesystem& files);
 
-/// The power of the whole run: of its one meter, or the sum of its meters on a common grid, plus `extra`.
-series::Series total_power(const AnalyzedRun& run, Watts extra, const series::GapRule& gap);
+/// Long recordings are looked at in chapters, so that memory does not grow with them. A short one is one chapter.
+std::vector<series::Interval> chapters_of(const AnalyzedRun& run, series::Interval whole);
+/// The meter's power in that time, and a few points on either side of it.
+Result<std::vector<series::Point>> load_meter(const AnalyzeInput& input, const Meter& meter, series::Interval time);
+/// The power of the whole run, chapter by chapter in order of time: of its one meter, or the sum of its meters on a
+/// common grid, plus what was declared. Each point comes once.
+Result<> each_chapter(const AnalyzeInput& input, const AnalyzedRun& run,
+                      const std::function<void(const series::Series& chapter)>& look);
+/// The run's power as a line of bounded size, to be fed chapter by chapter.
+class PowerLine {
+ public:
+  explicit PowerLine(const AnalyzedRun& run) : run_(run) {}
+  void add(const series::Series& chapter);
+  report::PlotLine line() const { return line_; }
+
+ private:
+  const AnalyzedRun& run_;
+  report::PlotLine line_;
+};
 
 /// "run-1", or "the recording" when it has no name.
 std::string title_of(const AnalyzedRun& run);

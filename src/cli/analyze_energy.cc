@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -20,23 +21,48 @@ struct RunEnergy {
   series::Skipped skipped;
 };
 
+void add(series::Skipped& sum, const series::Skipped& more) {
+  sum.not_ok += more.not_ok;
+  sum.duplicate += more.duplicate;
+  sum.disordered += more.disordered;
+}
+
+/// One meter, chapter by chapter; the power at the seams is interpolated, so that chapters add up to the whole.
+Result<Account> meter_account(const AnalyzedRun& run, const AnalyzeInput& input, const Meter& meter, RunEnergy& out) {
+  Account sum;
+  Seconds covered;
+  series::AccountOptions options;
+  options.scope = input.scope;
+  options.signal = std::string(to_string(meter.signal));
+  if (meter.counter) options.signal = "power from its energy counter";
+  options.gap = input.gap;
+  for (const series::Interval& chapter : chapters_of(run, run.interval)) {
+    FLYBALL_ASSIGN(const auto points, load_meter(input, meter, chapter));
+    const series::Samples samples = series::usable_samples(points);
+    FLYBALL_ASSIGN(const Account part, series::account_power(samples, chapter, input.tariff, options));
+    sum.energy += part.energy;
+    sum.cost += part.cost;
+    sum.carbon_g += part.carbon_g;
+    sum.duration += part.duration;
+    covered += part.duration * part.coverage_fraction;
+    sum.scope = part.scope;
+    sum.method = part.method;
+    const series::Integral detail = series::integrate_power(samples, chapter, input.gap);
+    out.holes += detail.holes;
+    out.bridged += detail.bridged;
+    add(out.skipped, detail.skipped);
+  }
+  out.skipped.not_ok += meter.not_ok;
+  sum.coverage_fraction = sum.duration > Seconds(0) ? std::min(1.0, covered / sum.duration) : 0;
+  return sum;
+}
+
 Result<RunEnergy> energy_of(const AnalyzedRun& run, const AnalyzeInput& input) {
   RunEnergy out;
   std::vector<Account> parts;
-  for (const series::Series& meter : run.meters) {
-    const series::Samples samples = series::usable_samples(meter.points);
-    series::AccountOptions options;
-    options.scope = input.scope;
-    options.signal = std::string(to_string(meter.key.signal));
-    options.gap = input.gap;
-    FLYBALL_ASSIGN(const Account part, series::account_power(samples, run.interval, input.tariff, options));
+  for (const Meter& meter : run.meters) {
+    FLYBALL_ASSIGN(const Account part, meter_account(run, input, meter, out));
     parts.push_back(part);
-    const series::Integral detail = series::integrate_power(samples, run.interval, input.gap);
-    out.holes += detail.holes;
-    out.bridged += detail.bridged;
-    out.skipped.not_ok += detail.skipped.not_ok;
-    out.skipped.duplicate += detail.skipped.duplicate;
-    out.skipped.disordered += detail.skipped.disordered;
   }
   FLYBALL_ASSIGN(out.metered, series::add_side_by_side(parts, run.tokens));
   out.total = out.metered;
@@ -69,14 +95,16 @@ report::Json run_json(const AnalyzedRun& run, const RunEnergy& e, const std::str
   return one;
 }
 
-report::Plot power_plot(const AnalyzedRun& run, const AnalyzeInput& input) {
+Result<report::Plot> power_plot(const AnalyzedRun& run, const AnalyzeInput& input) {
   report::Plot plot;
   plot.title = "Power of " + title_of(run);
   plot.description =
       fmt::format("Sum of {} meters ({}) and what was declared beside them", run.meters.size(), to_string(input.scope));
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  plot.lines.push_back(report::line_of(total_power(run, input.extra, input.gap), "total"));
+  PowerLine line(run);
+  FLYBALL_TRY(each_chapter(input, run, [&](const series::Series& chapter) { line.add(chapter); }));
+  plot.lines.push_back(line.line());
   return plot;
 }
 
@@ -103,7 +131,11 @@ Result<> analyze_energy(const AnalyzeOptions& options, Context& context) {
   std::string text = report::to_text(table);
   if (input.runs.size() > 1) text += fmt::format("\nMean of {} runs: {}\n", input.runs.size(), format(mean));
   page.figures({{"Energy, mean of the runs", format(mean), fmt::format("{} runs", input.runs.size())}}).table(table);
-  for (const AnalyzedRun& run : input.runs) page.plot(power_plot(run, input));
+  for (const AnalyzedRun& run : input.runs) {
+    if (options.report.empty()) break;
+    FLYBALL_ASSIGN(const report::Plot plot, power_plot(run, input));
+    page.plot(plot);
+  }
   return give_results(context, options, input, text, json, page);
 }
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/analyze.h"
-#include "series/fleet_sum.h"
 #include "series/reader.h"
 
 namespace flyball::cli {
@@ -33,81 +32,126 @@ std::string run_of(const DeviceId& device) {
   return slash == std::string::npos ? std::string() : device.text().substr(0, slash);
 }
 
-Result<> read_all(const AnalyzeOptions& options, series::Recording& all, AnalyzeInput& input) {
+/// Counts what is set aside and puts the rest into the spool.
+class AnalyzeSink final : public series::Sink {
+ public:
+  AnalyzeSink(const std::string& file, AnalyzeInput& input) : file_(file), input_(input) {}
+  std::uint32_t begin_series(const series::SeriesKey& key) override { return input_.spool.begin_series(key); }
+  void point(std::uint32_t series, const series::Point& point) override { input_.spool.point(series, point); }
+  void event(const series::Event& event) override { input_.spool.event(event); }
+  void quarantine(const series::Quarantined& row) override {
+    constexpr std::size_t kShown = 20;
+    if (input_.set_aside.size() < kShown)
+      input_.set_aside.push_back(fmt::format("{} line {}: {}", file_, row.line, row.reason));
+  }
+
+ private:
+  const std::string& file_;
+  AnalyzeInput& input_;
+};
+
+Result<> read_all(const AnalyzeOptions& options, AnalyzeInput& input) {
   std::vector<std::string> files = options.files;
   if (!options.events.empty()) files.push_back(options.events);
   for (const std::string& file : files) {
-    series::RecordingSink sink;
+    AnalyzeSink sink(file, input);
     FLYBALL_ASSIGN(const series::ReadSummary summary, series::read_file(file, {}, sink));
+    FLYBALL_TRY(input.spool.end_file());
     for (const std::string& warning : summary.warnings) input.warnings.push_back(fmt::format("{}: {}", file, warning));
     if (summary.cut) input.warnings.push_back(file + ": the file is cut");
     input.quarantined += summary.quarantined;
     input.points += summary.all_points();
     input.not_ok += summary.all_points() - summary.good_points();
-    for (series::Series& s : sink.recording.series) all.series.push_back(std::move(s));
-    for (series::Event& e : sink.recording.events) all.events.push_back(std::move(e));
   }
-  if (input.quarantined > 0) input.warnings.push_back(fmt::format("{} rows were set aside", input.quarantined));
+  std::uint64_t garbage = 0;
+  for (const auto& part : input.spool.parts()) garbage += part.garbage;
+  if (garbage > 0) input.warnings.push_back(fmt::format("{} values cannot be true and are not used", garbage));
+  if (input.quarantined > 0) {
+    std::string text = fmt::format("{} rows were set aside", input.quarantined);
+    constexpr std::size_t kNamed = 5;
+    for (std::size_t i = 0; i < std::min(kNamed, input.set_aside.size()); ++i)
+      text += (i == 0 ? ": " : "; ") + input.set_aside[i];
+    if (input.quarantined > kNamed) text += "; …";
+    input.warnings.push_back(text);
+  }
+  if (input.spool.events_left_out() > 0)
+    input.warnings.push_back(fmt::format("{} events beyond the first {} were not used", input.spool.events_left_out(),
+                                         series::Spool::kMostEvents));
   return {};
 }
 
-// A counter where there is no power reading becomes power.
-void counters_to_power(std::vector<series::Series>& all) {
-  std::set<std::pair<std::string, Scope>> with_power;
-  for (const series::Series& s : all)
-    if (s.key.signal == Signal::power_average || s.key.signal == Signal::power_instant)
-      with_power.emplace(s.key.device.text(), s.key.scope);
-  for (series::Series& s : all) {
-    if (s.key.signal != Signal::energy || with_power.contains({s.key.device.text(), s.key.scope})) continue;
-    auto sum = series::integrate_counter(s.points, {Joules(0), Watts(1e9)});
-    s.points = std::move(sum.power);
-    s.key.signal = Signal::power_average;
-    s.key.source += " (from its energy counter)";
-  }
+bool is_power(Signal signal) { return signal == Signal::power_average || signal == Signal::power_instant; }
+
+void join(Meter& meter, const series::Spool& spool, std::size_t index) {
+  const series::Spool::Part& part = spool.parts()[index];
+  meter.parts.push_back(index);
+  meter.not_ok += part.not_ok;
+  if (part.points == 0) return;
+  const series::Interval all{part.first, part.last};
+  meter.all = meter.points == 0
+                  ? all
+                  : series::Interval{std::min(meter.all.start, all.start), std::max(meter.all.stop, all.stop)};
+  if (part.points > meter.points) meter.period = part.period();
+  meter.points += part.points;
 }
 
-Result<Scope> choose_scope(const std::vector<series::Series>& power, const std::string& meter) {
-  std::set<Scope> there;
-  for (const series::Series& s : power) there.insert(s.key.scope);
+Result<Scope> choose_scope(const std::set<Scope>& there, const std::string& meter) {
   if (there.empty())
-    return fail(ErrorCode::input, "no power was found in the files", {}, "see doc/formats.md for what is read");
+    return fail(ErrorCode::input, "no power was found in the files", {}, "see doc/signals.md for what is read");
   std::string names;
   for (Scope s : there) names += std::string(names.empty() ? "" : ", ") + std::string(to_string(s));
-  if (!meter.empty()) {
-    FLYBALL_ASSIGN(const Scope scope, wanted_scope(meter));
-    if (there.contains(scope)) return scope;
-    return fail(ErrorCode::input, fmt::format("there is no {} power in the files, only {}", to_string(scope), names),
-                "--meter");
+  if (meter.empty()) {
+    if (there.size() == 1) return *there.begin();
+    return fail(ErrorCode::input, "there are meters of several scopes: " + names, {}, "choose one with --meter");
   }
-  if (there.size() == 1) return *there.begin();
-  return fail(ErrorCode::input,
-              fmt::format("the files hold power of several scopes ({}), which are never added", names), {},
-              "choose one with --meter");
+  FLYBALL_ASSIGN(const Scope scope, wanted_scope(meter));
+  if (!there.contains(scope))
+    return fail(ErrorCode::input, fmt::format("no meter of that scope; there are: {}", names), "--meter " + meter);
+  return scope;
 }
 
-// The series of one scope; of average and instantaneous power of one device the average. Parts of a series that came in
-// several files are joined.
-std::map<std::string, std::vector<series::Series>> meters_by_run(std::vector<series::Series> all, Scope scope) {
-  std::map<std::string, std::map<std::pair<std::string, Signal>, series::Series>> joined;
-  for (series::Series& s : all) {
-    const bool power = s.key.signal == Signal::power_average || s.key.signal == Signal::power_instant;
-    if (!power || s.key.scope != scope) continue;
-    auto& place = joined[run_of(s.key.device)][{s.key.device.text(), s.key.signal}];
-    if (place.points.empty()) {
-      place = std::move(s);
-      continue;
-    }
-    place.points.insert(place.points.end(), s.points.begin(), s.points.end());
-    std::stable_sort(place.points.begin(), place.points.end(),
-                     [](const series::Point& a, const series::Point& b) { return a.at < b.at; });
+/// By run, the meters of one scope. Of a device's average power, instantaneous power and counter the first that says
+/// anything; parts of a series that came in several files belong together.
+std::map<std::string, std::vector<Meter>> meters_by_run(const series::Spool& spool, Scope scope) {
+  std::map<std::string, std::map<std::pair<std::string, Signal>, Meter>> all;
+  for (std::size_t i = 0; i < spool.parts().size(); ++i) {
+    const series::SeriesKey& key = spool.parts()[i].key;
+    if ((!is_power(key.signal) && key.signal != Signal::energy) || key.scope != scope) continue;
+    Meter& meter = all[run_of(key.device)][{key.device.text(), key.signal}];
+    meter.device = key.device;
+    meter.signal = key.signal;
+    meter.scope = scope;
+    meter.counter = key.signal == Signal::energy;
+    join(meter, spool, i);
   }
-  std::map<std::string, std::vector<series::Series>> runs;
-  for (auto& [run, meters] : joined)
-    for (auto& [key, s] : meters) {
-      if (key.second == Signal::power_instant && meters.contains({key.first, Signal::power_average})) continue;
-      runs[run].push_back(std::move(s));
+  std::map<std::string, std::vector<Meter>> runs;
+  for (auto& [run, meters] : all) {
+    std::string last;
+    for (auto& [key, meter] : meters) {  // by device, then average, instant, counter
+      if (meter.points == 0 || key.first == last) continue;
+      last = key.first;
+      runs[run].push_back(std::move(meter));
     }
+  }
   return runs;
+}
+
+/// The step of a counter of tokens over an interval; 0 where none was recorded.
+Result<double> counted_tokens(const series::Spool& spool, series::Interval interval) {
+  for (std::size_t i = 0; i < spool.parts().size(); ++i) {
+    if (spool.parts()[i].key.signal != Signal::tokens || spool.parts()[i].points == 0) continue;
+    const auto upto = [&](WallTime at) -> Result<double> {
+      FLYBALL_ASSIGN(const auto near, spool.load(i, {at, at}, 1));
+      double value = 0;
+      for (const series::Point& p : near)
+        if (p.at <= at) value = p.value;
+      return value;
+    };
+    FLYBALL_ASSIGN(const double before, upto(interval.start));
+    FLYBALL_ASSIGN(const double after, upto(interval.stop));
+    return std::max(0.0, after - before);
+  }
+  return 0.0;
 }
 
 double tokens_of(const std::vector<series::Event>& events) {
@@ -125,18 +169,17 @@ void bound(AnalyzedRun& run, AnalyzeInput& input) {
     if (e.kind == "run_start" && !start) start = e.at;
     if (e.kind == "run_stop") stop = e.at;
   }
-  for (const series::Series& s : run.meters)
-    for (const series::Point& p : s.points) {
-      if (p.status != Status::ok) continue;
-      first = first ? std::min(*first, p.at) : p.at;
-      last = last ? std::max(*last, p.at) : p.at;
-    }
+  for (const Meter& meter : run.meters) {
+    first = first ? std::min(*first, meter.all.start) : meter.all.start;
+    last = last ? std::max(*last, meter.all.stop) : meter.all.stop;
+  }
+  if (first) run.recorded = {*first, *last};
   run.bounded_by_events = start && stop && *start < *stop;
   if (run.bounded_by_events)
     run.interval = {*start, *stop};
-  else if (first)
-    run.interval = {*first, *last};
-  if (!run.bounded_by_events && !run.events.empty())
+  else
+    run.interval = run.recorded;
+  if (!run.bounded_by_events && (start || stop))
     input.warnings.push_back(title_of(run) + ": no run_start and run_stop; all that was recorded counts");
 }
 
@@ -170,37 +213,26 @@ Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesyste
   }
   FLYBALL_ASSIGN(input.tariff.price, rate(options.price, "--price", files));
   FLYBALL_ASSIGN(input.tariff.carbon_g, rate(options.carbon, "--carbon", files));
-  series::Recording all;
-  FLYBALL_TRY(read_all(options, all, input));
-  counters_to_power(all.series);
-  std::vector<series::Series> power;
-  for (series::Series& s : all.series)
-    if (s.key.signal == Signal::power_average || s.key.signal == Signal::power_instant) power.push_back(std::move(s));
-  FLYBALL_ASSIGN(input.scope, choose_scope(power, options.meter));
-  for (auto& [name, meters] : meters_by_run(std::move(power), input.scope)) {
-    AnalyzedRun run{name, std::move(meters), {}, {}, false, options.tokens};
-    for (const series::Event& e : all.events)
+  FLYBALL_TRY(read_all(options, input));
+  std::set<Scope> there;
+  for (const auto& part : input.spool.parts())
+    if ((is_power(part.key.signal) || part.key.signal == Signal::energy) && part.points > 0)
+      there.insert(part.key.scope);
+  FLYBALL_ASSIGN(input.scope, choose_scope(there, options.meter));
+  for (auto& [name, meters] : meters_by_run(input.spool, input.scope)) {
+    AnalyzedRun run{name, std::move(meters), {}, {}, {}, false, options.tokens};
+    for (const series::Event& e : input.spool.events())
       if (e.run == name || e.run.empty() || name.empty()) run.events.push_back(e);
     std::stable_sort(run.events.begin(), run.events.end(),
                      [](const series::Event& a, const series::Event& b) { return a.at < b.at; });
     if (!(run.tokens > 0)) run.tokens = tokens_of(run.events);
     bound(run, input);
+    if (!(run.tokens > 0)) {
+      FLYBALL_ASSIGN(run.tokens, counted_tokens(input.spool, run.interval));
+    }
     input.runs.push_back(std::move(run));
   }
   return input;
-}
-
-series::Series total_power(const AnalyzedRun& run, Watts extra, const series::GapRule& gap) {
-  series::Series total;
-  if (run.meters.size() == 1) {
-    total = run.meters.front();
-  } else {
-    series::SumOptions options;
-    options.gap = gap;
-    total = series::fleet_sum(run.meters, options).sum;
-  }
-  for (series::Point& p : total.points) p.value += extra.value();
-  return total;
 }
 
 report::Json analyze_document(const std::string& name, const AnalyzeInput& input) {
@@ -210,6 +242,8 @@ report::Json analyze_document(const std::string& name, const AnalyzeInput& input
   made["points"] = input.points;
   made["points_not_ok"] = input.not_ok;
   made["rows_set_aside"] = input.quarantined;
+  made["set_aside"] = report::Json::array();
+  for (const std::string& row : input.set_aside) made["set_aside"].push_back(report::text(row));
   made["warnings"] = report::Json::array();
   for (const std::string& w : input.warnings) made["warnings"].push_back(report::text(w));
   return made;

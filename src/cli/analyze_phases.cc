@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/stats.h"
 #include "base/text.h"
 #include "cli/analyze.h"
 #include "report/table.h"
@@ -47,29 +48,83 @@ std::optional<Check> check_evaluations(const AnalyzedRun& run, const series::Pha
   return check;
 }
 
-WallTime recorded_until(const AnalyzedRun& run) {
-  WallTime last;
-  for (const series::Series& s : run.meters)
-    if (!s.points.empty()) last = std::max(last, s.points.back().at);
-  return last;
-}
+/// What was measured in one phase.
+struct Figures {
+  Joules energy;
+  Seconds measured;
+  Watts mean_power() const { return measured > Seconds(0) ? energy / measured : Watts(0); }
+};
 
-report::Json phase_json(const PhaseSpan& span, const series::Samples& samples, const series::GapRule& gap) {
-  const series::Integral sum = series::integrate_power(samples, series::Interval{span.start, span.stop}, gap);
+/// The phases of all chapters, and the figures of each.
+struct Phases {
+  series::PhaseReport found;
+  std::vector<Figures> figures;  ///< one for each span
+  std::size_t chapters = 0, identifiable = 0;
+  std::vector<double> step_s;
+
+  void add(const series::Series& chapter, const series::GapRule& gap) {
+    series::PhaseOptions how;
+    how.gap = gap;
+    series::PhaseReport report = series::find_phases(chapter.points, how);
+    const series::Samples samples = series::usable_samples(chapter.points);
+    for (const PhaseSpan& span : report.spans) {
+      const series::Integral sum = series::integrate_power(samples, series::Interval{span.start, span.stop}, gap);
+      const Figures figures_of_span{sum.energy, sum.covered + sum.bridged + sum.edges};
+      if (joins(report, span, samples.period)) {
+        found.spans.back().stop = span.stop;
+        found.spans.back().confidence_fraction =
+            std::min(found.spans.back().confidence_fraction, span.confidence_fraction);
+        figures.back().energy += figures_of_span.energy;
+        figures.back().measured += figures_of_span.measured;
+        continue;
+      }
+      found.spans.push_back(span);
+      figures.push_back(figures_of_span);
+    }
+    if (report.step.found) step_s.push_back(report.step.period.value());
+    if (report.identifiable && identifiable++ == 0) {
+      found.separation = report.separation;
+      found.view = report.view;
+    } else if (report.identifiable) {
+      found.separation = std::min(found.separation, report.separation);
+    }
+    if (chapters++ == 0 || report.identifiable) {
+      if (!found.identifiable) found.note = report.note, found.separation = report.separation, found.view = report.view;
+      found.identifiable = found.identifiable || report.identifiable;
+    }
+    if (report.step.found && !found.step.found) found.step = report.step;
+  }
+  /// A phase goes on across the seam of two chapters.
+  bool joins(const series::PhaseReport& report, const PhaseSpan& span, Seconds period) const {
+    if (found.spans.empty() || &span != &report.spans.front()) return false;
+    const PhaseSpan& last = found.spans.back();
+    return last.label == span.label && span.start - last.stop <= period * 2;
+  }
+  void end() {
+    if (step_s.size() > 1) found.step.period = Seconds(median(step_s));
+    if (chapters > 1) {
+      found.note = fmt::format("{}{}looked at in {} chapters, of which {} show a second level", found.note,
+                               found.note.empty() ? "" : "; ", chapters, identifiable);
+    }
+  }
+};
+
+report::Json phase_json(const PhaseSpan& span, const Figures& figures) {
   report::Json one = report::Json::object();
   one["label"] = std::string(to_string(span.label));
   one["start"] = report::time(span.start);
   one["stop"] = report::time(span.stop);
   one["duration_s"] = report::number((span.stop - span.start).value());
-  one["mean_power_w"] = report::number(sum.mean_power().value());
-  one["energy_j"] = report::number(sum.energy.value());
+  one["mean_power_w"] = report::number(figures.mean_power().value());
+  one["energy_j"] = report::number(figures.energy.value());
   one["inferred"] = span.inferred;
   one["confidence_fraction"] = report::number(span.confidence_fraction);
   return one;
 }
 
-report::Json run_json(const AnalyzedRun& run, const series::PhaseReport& found, const series::Samples& samples,
-                      const series::GapRule& gap, const std::optional<Check>& check) {
+report::Json run_json(const AnalyzedRun& run, const Phases& phases, const std::optional<Check>& check) {
+  constexpr std::size_t kMostListed = 10'000;
+  const series::PhaseReport& found = phases.found;
   report::Json one = report::Json::object();
   one["run"] = run.name.empty() ? report::Json(nullptr) : report::text(run.name);
   one["meters"] = run.meters.size();
@@ -79,7 +134,9 @@ report::Json run_json(const AnalyzedRun& run, const series::PhaseReport& found, 
   one["step_period_s"] = found.step.found ? report::number(found.step.period.value()) : report::Json(nullptr);
   one["note"] = found.note.empty() ? report::Json(nullptr) : report::text(found.note);
   one["phases"] = report::Json::array();
-  for (const PhaseSpan& span : found.spans) one["phases"].push_back(phase_json(span, samples, gap));
+  for (std::size_t i = 0; i < std::min(kMostListed, found.spans.size()); ++i)
+    one["phases"].push_back(phase_json(found.spans[i], phases.figures[i]));
+  one["phases_left_out"] = found.spans.size() - one["phases"].size();
   one["told"] = nullptr;
   if (check) {
     report::Json told = report::Json::object();
@@ -94,23 +151,21 @@ report::Json run_json(const AnalyzedRun& run, const series::PhaseReport& found, 
   return one;
 }
 
-report::Table phase_table(const AnalyzedRun& run, const series::PhaseReport& found, const series::Samples& samples,
-                          const series::GapRule& gap) {
+report::Table phase_table(const AnalyzedRun& run, const Phases& phases) {
   struct Sum {
     std::size_t count = 0;
     Seconds time;
-    Seconds measured;
-    Joules energy;
+    Figures figures;
     double least_confidence = 1;
   };
   std::map<Phase, Sum> sums;
-  for (const PhaseSpan& span : found.spans) {
+  for (std::size_t i = 0; i < phases.found.spans.size(); ++i) {
+    const PhaseSpan& span = phases.found.spans[i];
     Sum& sum = sums[span.label];
     ++sum.count;
     sum.time += span.stop - span.start;
-    const series::Integral part = series::integrate_power(samples, series::Interval{span.start, span.stop}, gap);
-    sum.energy += part.energy;
-    sum.measured += part.covered + part.edges;
+    sum.figures.energy += phases.figures[i].energy;
+    sum.figures.measured += phases.figures[i].measured;
     sum.least_confidence = std::min(sum.least_confidence, span.confidence_fraction);
   }
   using report::Align;
@@ -124,8 +179,8 @@ report::Table phase_table(const AnalyzedRun& run, const series::PhaseReport& fou
                       .rows = {}};
   for (const auto& [label, sum] : sums)
     table.rows.push_back({std::string(to_string(label)), std::to_string(sum.count), format(sum.time),
-                          sum.measured > Seconds(0) ? format(sum.energy / sum.measured) : "–", format(sum.energy),
-                          format_percent(sum.least_confidence, 0)});
+                          sum.figures.measured > Seconds(0) ? format(sum.figures.mean_power()) : "–",
+                          format(sum.figures.energy), format_percent(sum.least_confidence, 0)});
   return table;
 }
 
@@ -142,14 +197,14 @@ std::string remarks(const series::PhaseReport& found, const std::optional<Check>
   return text;
 }
 
-report::Plot phase_plot(const AnalyzedRun& run, const series::Series& total, const series::PhaseReport& found,
+report::Plot phase_plot(const AnalyzedRun& run, report::PlotLine total, const series::PhaseReport& found,
                         const std::vector<Watts>& budgets) {
   report::Plot plot;
   plot.title = "Power and phases of " + title_of(run);
   plot.description = "Phases as found in the power itself";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  plot.lines.push_back(report::line_of(total, "total"));
+  plot.lines.push_back(std::move(total));
   plot.spans = report::spans_of(found.spans);
   for (Watts budget : budgets) plot.rules.push_back({budget.value(), "budget " + format(budget)});
   return plot;
@@ -169,17 +224,20 @@ Result<> analyze_phases(const AnalyzeOptions& options, Context& context) {
   std::string text;
   json["runs"] = report::Json::array();
   for (const AnalyzedRun& run : input.runs) {
-    const series::Series total = total_power(run, input.extra, input.gap);
-    series::PhaseOptions how;
-    how.gap = input.gap;
-    const series::PhaseReport found = series::find_phases(total.points, how);
-    const auto check = check_evaluations(run, found, recorded_until(run));
-    const series::Samples samples = series::usable_samples(total.points);
-    json["runs"].push_back(run_json(run, found, samples, input.gap, check));
-    const report::Table table = phase_table(run, found, samples, input.gap);
+    Phases phases;
+    PowerLine line(run);
+    FLYBALL_TRY(each_chapter(input, run, [&](const series::Series& chapter) {
+      phases.add(chapter, input.gap);
+      line.add(chapter);
+    }));
+    phases.end();
+    const series::PhaseReport& found = phases.found;
+    const auto check = check_evaluations(run, found, run.recorded.stop);
+    json["runs"].push_back(run_json(run, phases, check));
+    const report::Table table = phase_table(run, phases);
     text += report::to_text(table) + remarks(found, check) + "\n\n";
     page.section(title_of(run))
-        .plot(phase_plot(run, total, found, budgets))
+        .plot(phase_plot(run, line.line(), found, budgets))
         .table(table)
         .paragraph(remarks(found, check));
   }

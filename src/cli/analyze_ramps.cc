@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/analyze.h"
@@ -108,14 +109,20 @@ Result<> analyze_ramps(const AnalyzeOptions& options, Context& context) {
   const auto spans = series::default_ramp_spans();
   json["runs"] = report::Json::array();
   for (const AnalyzedRun& run : input.runs) {
-    const series::Series total = total_power(run, input.extra, input.gap);
-    const auto points = run.bounded_by_events ? series::points_within(total.points, run.interval)
-                                              : std::span<const series::Point>(total.points);
-    const series::Samples samples = series::usable_samples(points);
-    const auto ramps = series::ramps(samples, spans, input.gap);
     series::SpectrumOptions how;
     how.gap = input.gap;
-    const series::Spectrum spectrum = series::power_spectrum(samples, how);
+    series::SpectrumMeter spectrum_meter(how);
+    std::optional<series::RampMeter> ramp_meter;
+    FLYBALL_TRY(each_chapter(input, run, [&](const series::Series& chapter) {
+      const auto points = run.bounded_by_events ? series::points_within(chapter.points, run.interval)
+                                                : std::span<const series::Point>(chapter.points);
+      const series::Samples samples = series::usable_samples(points);
+      if (!ramp_meter && samples.size() > 1) ramp_meter.emplace(samples.period, spans, input.gap);
+      if (ramp_meter) ramp_meter->add(samples);
+      spectrum_meter.add(samples);
+    }));
+    const auto ramps = ramp_meter ? ramp_meter->result() : std::vector<series::Ramp>();
+    const series::Spectrum spectrum = spectrum_meter.result();
     report::Json one = report::Json::object();
     one["run"] = run.name.empty() ? report::Json(nullptr) : report::text(run.name);
     one["meters"] = run.meters.size();

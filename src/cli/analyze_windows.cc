@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/analyze.h"
@@ -106,13 +108,13 @@ report::Plot exceedance_plot(const AnalyzedRun& run, const std::vector<series::E
   return plot;
 }
 
-report::Plot power_plot(const AnalyzedRun& run, const series::Series& total, const std::vector<Watts>& budgets) {
+report::Plot power_plot(const AnalyzedRun& run, report::PlotLine total, const std::vector<Watts>& budgets) {
   report::Plot plot;
   plot.title = "Power of " + title_of(run);
   plot.description = "Total power with the budgets";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  plot.lines.push_back(report::line_of(total, "total"));
+  plot.lines.push_back(std::move(total));
   for (Watts budget : budgets) plot.rules.push_back({budget.value(), "budget " + format(budget)});
   return plot;
 }
@@ -129,17 +131,24 @@ Result<> analyze_windows(const AnalyzeOptions& options, Context& context) {
   bool all_resolved = true;
   json["runs"] = report::Json::array();
   for (const AnalyzedRun& run : input.runs) {
-    const series::Series total = total_power(run, input.extra, input.gap);
     series::WindowOptions how;
     how.gap = input.gap;
     if (run.bounded_by_events) how.clip = run.interval;
-    const auto all = series::exceedance(total.points, windows, budgets, how);
+    std::optional<series::ExceedanceMeter> meter;
+    PowerLine line(run);
+    FLYBALL_TRY(each_chapter(input, run, [&](const series::Series& chapter) {
+      const series::Samples samples = series::usable_samples(chapter.points);
+      if (!meter && samples.size() > 1) meter.emplace(samples.period, windows, budgets, how);
+      if (meter) meter->add(samples);
+      line.add(chapter);
+    }));
+    const auto all = meter ? meter->result() : std::vector<series::Exceedance>();
     for (const series::Exceedance& e : all) all_resolved = all_resolved && e.resolved;
     json["runs"].push_back(run_json(run, all));
     const report::Table table = run_table(run, all);
     text += report::to_text(table) + "\n";
     page.section(title_of(run))
-        .plot(power_plot(run, total, budgets))
+        .plot(power_plot(run, line.line(), budgets))
         .plot(exceedance_plot(run, all, budgets))
         .table(table);
   }

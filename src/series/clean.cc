@@ -35,11 +35,16 @@ bool is_sentinel(double value) {
                                          2147483647.0,
                                          9223372036854775807.0,
                                          18446744073709551615.0};
+  static const std::vector<double> all = [&] {
+    std::vector<double> scaled;
+    for (double scale = 1; scale <= 1e6; scale *= 10)
+      for (double code : kCodes) scaled.push_back(code / scale);
+    std::sort(scaled.begin(), scaled.end());
+    return scaled;
+  }();
   const double magnitude = std::fabs(value);
-  for (double scale = 1; scale <= 1e6; scale *= 10)
-    for (double code : kCodes)
-      if (std::fabs(magnitude * scale - code) <= 1e-12 * code) return true;
-  return false;
+  const auto next = std::lower_bound(all.begin(), all.end(), magnitude * (1 - 1e-12));
+  return next != all.end() && std::fabs(magnitude - *next) <= 1e-12 * *next;
 }
 
 // Median of the ok values within `reach` points on each side, without the point itself; NaN if there are fewer than 4.
@@ -62,12 +67,25 @@ void mark_false_zeros(std::vector<Point>& points, std::size_t longest, CleanRepo
   }
 }
 
+// More than half of the good values around are below 500 times the point's.
+bool near_is_alike(std::span<const Point> points, std::size_t i, std::size_t reach) {
+  std::size_t alike = 0, above = 0;
+  const std::size_t from = i > reach ? i - reach : 0, to = std::min(points.size(), i + reach + 1);
+  for (std::size_t k = from; k < to; ++k) {
+    if (k == i || points[k].status != Status::ok) continue;
+    ++(points[k].value < 500 * points[i].value ? alike : above);
+  }
+  return alike > above;
+}
+
 // A single reading in kW among watts. The other way round leaves the plausible range.
 void mark_wrong_units(std::vector<Point>& points, CleanReport& report) {
   constexpr std::size_t kReach = 5;
   for (std::size_t i = 0; i < points.size(); ++i) {
     Point& p = points[i];
     if (p.status != Status::ok || !(p.value > 0)) continue;
+    // Quickly, for nearly all: the median of what surrounds it is then not far above it.
+    if (near_is_alike(points, i, kReach)) continue;
     const double around = surroundings(points, i, kReach);
     // Half to twice a thousandth: power moves by less than that between two readings a period apart.
     if (!(around > 0) || p.value * 2000 < around || p.value * 500 > around) continue;

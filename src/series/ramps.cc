@@ -3,54 +3,72 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/stats.h"
-
 namespace flyball::series {
 
 std::vector<Seconds> default_ramp_spans() { return {Seconds(1), Seconds(10), Seconds(60)}; }
 
-namespace {
-
-Ramp ramp_over(const Samples& s, Seconds span, const std::vector<std::size_t>& stretch_start) {
-  Ramp ramp;
-  ramp.span = span;
-  ramp.resolved = span >= s.period * 0.999;
-  std::vector<double> rates;
-  std::size_t k = 0;
-  double up = 0, down = 0;
-  for (std::size_t i = 1; i < s.size(); ++i) {
-    const double then = s.t_s[i] - span.value();
-    if (then < s.t_s[stretch_start[i]]) continue;
-    k = std::max(k, stretch_start[i]);
-    while (k + 1 < i && s.t_s[k + 1] <= then) ++k;
-    const double f = (then - s.t_s[k]) / (s.t_s[k + 1] - s.t_s[k]);
-    const double before = s.value[k] + f * (s.value[k + 1] - s.value[k]);
-    const double rate = (s.value[i] - before) / span.value();
-    rates.push_back(std::fabs(rate));
-    if (rate > up) up = rate, ramp.up_at = s.instant_of(s.t_s[i]);
-    if (-rate > down) down = -rate, ramp.down_at = s.instant_of(s.t_s[i]);
+RampMeter::RampMeter(Seconds period, std::span<const Seconds> spans, const GapRule& gap)
+    : longest_step_(gap.longest(period).value()) {
+  for (const Seconds span : spans) {
+    if (!(span > Seconds(0))) continue;
+    spans_.push_back({{}, 0, Reservoir(kExact)});
+    spans_.back().ramp.span = span;
+    spans_.back().ramp.resolved = span >= period * 0.999;
   }
-  ramp.pairs = rates.size();
-  ramp.max_up_w_per_s = up;
-  ramp.max_down_w_per_s = down;
-  if (rates.empty()) return ramp;
-  ramp.p50_w_per_s = quantile(rates, 0.5);
-  ramp.p95_w_per_s = quantile(rates, 0.95);
-  ramp.p99_w_per_s = quantile(rates, 0.99);
-  return ramp;
 }
 
-}  // namespace
+void RampMeter::add(const Samples& piece) {
+  if (piece.size() == 0) return;
+  if (count_ == 0) origin_ = piece.origin;
+  const double offset = (piece.origin - origin_).value();
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    const double t = offset + piece.t_s[i];
+    if (count_ == 0 || t - kept_.back().t > longest_step_) stretch_ = count_, stretch_t_ = t;
+    kept_.push_back({t, piece.value[i]});
+    ++count_;
+    std::uint64_t needed = count_ - 1;
+    for (Span& span : spans_) {
+      compare(span);
+      needed = std::min(needed, std::max(span.at, stretch_));
+    }
+    for (; forgotten_ < needed; ++forgotten_) kept_.pop_front();
+  }
+}
 
-std::vector<Ramp> ramps(const Samples& s, std::span<const Seconds> spans, const GapRule& gap) {
-  std::vector<std::size_t> stretch_start(s.size(), 0);  // first sample of the stretch without a hole that i is in
-  const double longest = gap.longest(s.period).value();
-  for (std::size_t i = 1; i < s.size(); ++i)
-    stretch_start[i] = s.t_s[i] - s.t_s[i - 1] > longest ? i : stretch_start[i - 1];
-  std::vector<Ramp> out;
-  for (Seconds span : spans)
-    if (span > Seconds(0)) out.push_back(ramp_over(s, span, stretch_start));
-  return out;
+/// The newest sample against the instant one span before it.
+void RampMeter::compare(Span& span) {
+  const std::uint64_t now = count_ - 1;
+  const double then = sample(now).t - span.ramp.span.value();
+  if (now == stretch_ || then < stretch_t_) return;
+  span.at = std::max(span.at, stretch_);
+  while (span.at + 1 < now && sample(span.at + 1).t <= then) ++span.at;
+  const Sample& a = sample(span.at);
+  const Sample& b = sample(span.at + 1);
+  const double before = a.value + (then - a.t) / (b.t - a.t) * (b.value - a.value);
+  const double rate = (sample(now).value - before) / span.ramp.span.value();
+  span.rates.add(std::fabs(rate), random_);
+  Ramp& ramp = span.ramp;
+  const WallTime at = origin_ + Seconds(sample(now).t);
+  if (rate > ramp.max_up_w_per_s) ramp.max_up_w_per_s = rate, ramp.up_at = at;
+  if (-rate > ramp.max_down_w_per_s) ramp.max_down_w_per_s = -rate, ramp.down_at = at;
+}
+
+std::vector<Ramp> RampMeter::result() const {
+  std::vector<Ramp> all;
+  for (const Span& span : spans_) {
+    all.push_back(span.ramp);
+    all.back().pairs = span.rates.seen();
+    all.back().p50_w_per_s = span.rates.quantile_of(0.5);
+    all.back().p95_w_per_s = span.rates.quantile_of(0.95);
+    all.back().p99_w_per_s = span.rates.quantile_of(0.99);
+  }
+  return all;
+}
+
+std::vector<Ramp> ramps(const Samples& power, std::span<const Seconds> spans, const GapRule& gap) {
+  RampMeter meter(power.period, spans, gap);
+  meter.add(power);
+  return meter.result();
 }
 
 }  // namespace flyball::series

@@ -1,11 +1,14 @@
 #pragma once
 // How fast power changes: what a generator, a transformer or a grid contract asks about.
 
+#include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "series/reservoir.h"
 #include "series/samples.h"
 
 namespace flyball::series {
@@ -26,6 +29,39 @@ struct Ramp {
 
 /// (P(t) − P(t − span)) / span at every sample, with P on the straight line between neighbours; never across a hole.
 std::vector<Ramp> ramps(const Samples& power, std::span<const Seconds> spans, const GapRule& gap = {});
+
+/// The same piece by piece, in memory that grows with the longest span only. The quantiles are exact up to kExact
+/// instants, and those of a fair sample of kExact beyond.
+class RampMeter {
+ public:
+  static constexpr std::size_t kExact = 100'000;
+  RampMeter(Seconds period, std::span<const Seconds> spans, const GapRule& gap = {});
+  /// Pieces in order of time, each behind the one before.
+  void add(const Samples& piece);
+  std::vector<Ramp> result() const;
+
+ private:
+  struct Span {
+    Ramp ramp;
+    std::uint64_t at = 0;  ///< number of the sample before t − span
+    Reservoir rates;
+  };
+  struct Sample {
+    double t, value;
+  };
+  const Sample& sample(std::uint64_t number) const { return kept_[number - forgotten_]; }
+  void compare(Span& span);
+
+  double longest_step_;
+  std::vector<Span> spans_;
+  WallTime origin_;
+  std::deque<Sample> kept_;
+  std::uint64_t forgotten_ = 0, count_ = 0;
+  std::uint64_t stretch_ = 0;  ///< first sample of the stretch without a hole
+  double stretch_t_ = 0;
+  Random random_{1};
+};
+
 /// 1, 10 and 60 s.
 std::vector<Seconds> default_ramp_spans();
 

@@ -126,40 +126,55 @@ std::vector<UniformRun> uniform_runs(const Samples& s, Seconds step, const GapRu
   return runs;
 }
 
-Spectrum power_spectrum(const Samples& power, const SpectrumOptions& options) {
-  Spectrum out;
+void SpectrumMeter::add(const Samples& power) {
   if (power.size() < 16) {
-    out.note = fmt::format("{} good samples are too few for a spectrum; at least 16 are needed", power.size());
-    return out;
+    if (length_ == 0)
+      sum_.note = fmt::format("{} good samples are too few for a spectrum; at least 16 are needed", power.size());
+    return;
   }
-  const double step = power.period.value();
-  out.nyquist = Hertz(0.5 / step);
-  const double wanted = options.segment > Seconds(0) ? options.segment.value() / step
-                                                     : std::max(64.0, static_cast<double>(power.size()) / 8);
-  const auto runs = uniform_runs(power, power.period, options.gap);
-  std::size_t longest = 0;
-  for (const auto& run : runs) longest = std::max(longest, run.value.size());
-  const std::size_t n =
-      floor_power_of_two(std::min(longest, std::max<std::size_t>(8, static_cast<std::size_t>(wanted))));
-  if (n < 8) {
-    out.note = "no stretch without a hole is long enough for a spectrum";
-    return out;
+  if (length_ == 0) period_ = power.period;
+  const double step = period_.value();
+  const auto runs = uniform_runs(power, period_, options_.gap);
+  if (length_ == 0) {
+    sum_.nyquist = Hertz(0.5 / step);
+    const double wanted = options_.segment > Seconds(0) ? options_.segment.value() / step
+                                                        : std::max(64.0, static_cast<double>(power.size()) / 8);
+    std::size_t longest = 0;
+    for (const auto& run : runs) longest = std::max(longest, run.value.size());
+    const std::size_t n =
+        floor_power_of_two(std::min(longest, std::max<std::size_t>(8, static_cast<std::size_t>(wanted))));
+    if (n < 8) {
+      sum_.note = "no stretch without a hole is long enough for a spectrum";
+      return;
+    }
+    length_ = n;
+    sum_.density.assign(n / 2 + 1, 0);
+    sum_.resolution = Hertz(1 / (step * static_cast<double>(n)));
+    for (std::size_t k = 0; k <= n / 2; ++k) sum_.frequency.push_back(sum_.resolution * static_cast<double>(k));
   }
-  out.density.assign(n / 2 + 1, 0);
-  out.resolution = Hertz(1 / (step * static_cast<double>(n)));
-  for (std::size_t k = 0; k <= n / 2; ++k) out.frequency.push_back(out.resolution * static_cast<double>(k));
   for (const auto& run : runs) {
-    for (std::size_t from = 0; from + n <= run.value.size(); from += n / 2, ++out.segments)
-      add_periodogram(run.value, from, n, step, out.density);
-    if (run.value.size() >= n) out.used += Seconds(static_cast<double>(run.value.size()) * step);
+    for (std::size_t from = 0; from + length_ <= run.value.size(); from += length_ / 2, ++sum_.segments)
+      add_periodogram(run.value, from, length_, step, sum_.density);
+    if (run.value.size() >= length_) sum_.used += Seconds(static_cast<double>(run.value.size()) * step);
   }
+}
+
+Spectrum SpectrumMeter::result() const {
+  Spectrum out = sum_;
+  if (length_ == 0) return out;
   for (double& d : out.density) d /= static_cast<double>(out.segments);
-  out.lines = find_lines(out, options);
+  out.lines = find_lines(out, options_);
   out.note = fmt::format(
       "sampled every {}: nothing above {} is seen, and what the load does faster than that appears "
       "folded below it",
-      format(power.period), format(out.nyquist));
+      format(period_), format(out.nyquist));
   return out;
+}
+
+Spectrum power_spectrum(const Samples& power, const SpectrumOptions& options) {
+  SpectrumMeter meter(options);
+  meter.add(power);
+  return meter.result();
 }
 
 }  // namespace flyball::series

@@ -45,6 +45,20 @@ struct SpectrumOptions {
 /// median period. Segments do not cross holes.
 Spectrum power_spectrum(const Samples& power, const SpectrumOptions& options = {});
 
+/// The same over pieces of one series, averaged. The first piece sets the length of a segment.
+class SpectrumMeter {
+ public:
+  explicit SpectrumMeter(const SpectrumOptions& options = {}) : options_(options) {}
+  void add(const Samples& piece);
+  Spectrum result() const;
+
+ private:
+  SpectrumOptions options_;
+  Spectrum sum_;
+  Seconds period_;
+  std::size_t length_ = 0;
+};
+
 /// Values on a uniform grid by straight lines between neighbours; one run per stretch without a hole.
 struct UniformRun {
   double start_s = 0;  ///< after the samples' origin

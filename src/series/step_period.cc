@@ -61,14 +61,23 @@ std::vector<double> autocorrelation(const Samples& samples, Seconds step, std::s
     for (double v : run.value) all.add(v);
   std::vector<double> acf(lags + 1, 0);
   if (all.count() < 2 || !(all.variance() > 0)) return acf;
-  for (std::size_t lag = 0; lag <= lags; ++lag) {
-    double sum = 0;
-    std::size_t pairs = 0;
-    for (const auto& run : runs)
-      for (std::size_t i = 0; i + lag < run.value.size(); ++i, ++pairs)
-        sum += (run.value[i] - all.mean()) * (run.value[i + lag] - all.mean());
-    acf[lag] = pairs > 0 ? sum / static_cast<double>(pairs) / all.variance() : 0;
+  // By the spectrum of each run (Wiener and Khinchin), padded so that its end does not meet its beginning.
+  std::vector<double> sums(lags + 1, 0), pairs(lags + 1, 0);
+  for (const auto& run : runs) {
+    const std::size_t n = run.value.size(), reach = std::min(lags + 1, n);
+    std::size_t size = 1;
+    while (size < n + reach) size *= 2;
+    std::vector<std::complex<double>> x(size);
+    for (std::size_t i = 0; i < n; ++i) x[i] = run.value[i] - all.mean();
+    fft(x);
+    for (auto& value : x) value = std::norm(value);
+    fft(x);
+    for (std::size_t lag = 0; lag < reach; ++lag) {
+      sums[lag] += x[lag].real() / static_cast<double>(size);
+      pairs[lag] += static_cast<double>(n - lag);
+    }
   }
+  for (std::size_t lag = 0; lag <= lags; ++lag) acf[lag] = pairs[lag] > 0 ? sums[lag] / pairs[lag] / all.variance() : 0;
   return acf;
 }
 

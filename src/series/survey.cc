@@ -5,26 +5,8 @@
 
 namespace flyball::series {
 
-void SampledMedian::add(double value, Random& random) {
-  ++seen_;
-  if (kept_.size() < kKept) {
-    kept_.push_back(value);
-    return;
-  }
-  // Reservoir sampling (Vitter, 1985): each of all that were seen stays with the same probability.
-  if (const std::uint64_t place = random.below(seen_); place < kKept) kept_[place] = value;
-}
-
-double SampledMedian::median() const {
-  if (kept_.empty()) return 0;
-  std::vector<double> sorted = kept_;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
-
 std::uint32_t Survey::begin_series(const SeriesKey& key) {
-  series_.push_back({key, 0, 0, {}, {}, {}});
+  series_.push_back({.key = key});
   return static_cast<std::uint32_t>(series_.size() - 1);
 }
 

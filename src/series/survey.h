@@ -7,23 +7,14 @@
 #include <vector>
 
 #include "base/random.h"
+#include "series/reservoir.h"
 #include "series/samples.h"
 #include "series/series.h"
 
 namespace flyball::series {
 
-/// The median of numbers that are seen once: exact up to kKept of them, of a fair sample of kKept beyond.
-class SampledMedian {
- public:
-  static constexpr std::size_t kKept = 255;
-  void add(double value, Random& random);
-  /// 0 of nothing.
-  double median() const;
-
- private:
-  std::uint64_t seen_ = 0;
-  std::vector<double> kept_;
-};
+/// So many distances of neighbours are kept to take their median from.
+constexpr std::size_t kDistances = 255;
 
 class Survey final : public Sink {
  public:
@@ -31,10 +22,10 @@ class Survey final : public Sink {
     SeriesKey key;
     std::uint64_t points = 0;
     std::uint64_t ok = 0;
-    Interval all;            ///< first to last point, whatever its status; empty without points
-    SampledMedian distance;  ///< s, between neighbouring points that are ok
-    Seconds period() const { return Seconds(distance.median()); }
-    WallTime last_ok;
+    Interval all{};          ///< first to last point, whatever its status; empty without points
+    Reservoir distance{kDistances};  ///< s, between neighbouring points that are ok
+    Seconds period() const { return Seconds(distance.quantile_of(0.5)); }
+    WallTime last_ok{};
   };
   struct Kind {
     std::uint64_t count = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 namespace flyball::series {
 namespace {
@@ -16,51 +17,46 @@ struct Knot {
   bool ends_sample = false;
 };
 
-using Steps = std::vector<Knot>;
-
-void push(Steps& steps, double t, double power, bool measured) {
-  Knot& last = steps.back();
-  last.power = measured ? power : 0;
-  last.measured = measured ? 1 : 0;
-  const double dt = t - last.t;
-  steps.push_back({t, last.energy + last.power * dt, last.covered + last.measured * dt, 0, 0, measured});
-}
-
-Steps make_steps(const Samples& s, double from, double to, const GapRule& gap) {
-  Steps steps;
-  steps.reserve(2 * s.size() + 2);
-  steps.push_back({.t = from});
-  const double period = s.period.value();
-  const double longest = gap.longest(s.period).value();
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    double begin = i > 0 ? s.t_s[i - 1] : s.t_s[0] - period;
-    if (s.t_s[i] - begin > longest) begin = s.t_s[i] - period;
-    begin = std::max(begin, from);
-    const double end = std::min(s.t_s[i], to);
-    if (!(end > begin)) continue;
-    if (begin > steps.back().t) push(steps, begin, 0, false);
-    push(steps, end, s.value[i], true);
+// The knots that somebody may still look at, by numbers that stay.
+class Steps {
+ public:
+  explicit Steps(double from) { knots_.push_back({.t = from}); }
+  void push(double t, double power, bool measured) {
+    Knot& last = knots_.back();
+    last.power = measured ? power : 0;
+    last.measured = measured ? 1 : 0;
+    const double dt = t - last.t;
+    knots_.push_back({t, last.energy + last.power * dt, last.covered + last.measured * dt, 0, 0, measured});
   }
-  if (to > steps.back().t) push(steps, to, 0, false);
-  return steps;
-}
+  const Knot& operator[](std::uint64_t number) const { return knots_[number - forgotten_]; }
+  const Knot& back() const { return knots_.back(); }
+  std::uint64_t last() const { return forgotten_ + knots_.size() - 1; }
+  /// All before that number.
+  void forget(std::uint64_t number) {
+    for (; forgotten_ < number && knots_.size() > 1; ++forgotten_) knots_.pop_front();
+  }
+
+ private:
+  std::deque<Knot> knots_;
+  std::uint64_t forgotten_ = 0;
+};
 
 // Walks along the steps; instants must not fall.
 class Walker {
  public:
-  explicit Walker(const Steps& steps) : at_(steps.data()), last_(steps.data() + steps.size() - 1) {}
   struct Area {
     double energy, covered;
   };
-  Area upto(double t) {
-    while (at_ < last_ && at_[1].t <= t) ++at_;
-    const double dt = std::max(0.0, t - at_->t);
-    return {at_->energy + at_->power * dt, at_->covered + at_->measured * dt};
+  Area upto(const Steps& steps, double t) {
+    while (at_ < steps.last() && steps[at_ + 1].t <= t) ++at_;
+    const Knot& knot = steps[at_];
+    const double dt = std::max(0.0, t - knot.t);
+    return {knot.energy + knot.power * dt, knot.covered + knot.measured * dt};
   }
+  std::uint64_t at() const { return at_; }
 
  private:
-  const Knot* at_;
-  const Knot* last_;
+  std::uint64_t at_ = 0;
 };
 
 struct Judge {
@@ -92,12 +88,12 @@ struct Judge {
     }
   }
 
-  Tally result(std::size_t b, const Samples& s) const {
+  Tally result(std::size_t b, WallTime origin) const {
     Tally t = common;
     t.violations = by_budget[b].violations;
     t.violation_time = by_budget[b].violation_time;
     t.over = by_budget[b].over;
-    if (t.judged > 0) t.worst_stop = s.instant_of(worst_);
+    if (t.judged > 0) t.worst_stop = origin + Seconds(worst_);
     return t;
   }
 
@@ -109,32 +105,142 @@ struct Judge {
   double lowest_limit_ = INFINITY;
 };
 
-void tumble(const Steps& steps, double from, double to, Judge& judge) {
-  Walker walker(steps);
-  auto start = walker.upto(from);
-  // A rounding error of the last window's end must not lose it.
-  const auto count = static_cast<std::uint64_t>((to - from) / judge.width * (1 + 1e-12) + 1e-9);
-  for (std::uint64_t k = 1; k <= count; ++k) {
-    const double stop = from + static_cast<double>(k) * judge.width;
-    const auto end = walker.upto(stop);
-    judge.window(stop, end.energy - start.energy, end.covered - start.covered, judge.width);
-    start = end;
-  }
-}
+// One window in its two ways, as far as the steps reach.
+class WindowJudges {
+ public:
+  WindowJudges(Seconds window, double from, const WindowOptions& options, std::span<const Watts> budgets)
+      : window_(window),
+        from_(from),
+        tumbling_(window.value(), options.min_coverage, budgets),
+        sliding_(window.value(), options.min_coverage, budgets) {}
 
-void slide(const Steps& steps, double from, Judge& judge) {
-  Walker walker(steps);
-  const double earliest = from - 1e-9 * (1 + judge.width);
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    const Knot& stop = steps[i];
-    const double start = stop.t - judge.width;
-    if (!stop.ends_sample || start < earliest) continue;
-    const auto begin = walker.upto(start);
-    judge.window(stop.t, stop.energy - begin.energy, stop.covered - begin.covered, stop.t - steps[i - 1].t);
+  void follow(const Steps& steps) {
+    while (stop_of(next_) <= steps.back().t) tumble(steps);
+    const double earliest = from_ - 1e-9 * (1 + tumbling_.width);
+    for (; slid_ < steps.last(); ++slid_) {
+      const Knot& stop = steps[slid_ + 1];
+      const double start = stop.t - sliding_.width;
+      if (!stop.ends_sample || start < earliest) continue;
+      const auto begin = slider_.upto(steps, start);
+      sliding_.window(stop.t, stop.energy - begin.energy, stop.covered - begin.covered, stop.t - steps[slid_].t);
+    }
   }
-}
+  void end(const Steps& steps, double to) {
+    // A rounding error of the last window's end must not lose it.
+    const auto count = static_cast<std::uint64_t>((to - from_) / tumbling_.width * (1 + 1e-12) + 1e-9);
+    while (next_ <= count) tumble(steps);
+  }
+  /// Knots before this one are not looked at any more.
+  std::uint64_t needs() const { return std::min({tumbler_.at(), slider_.at(), slid_}); }
+
+  Exceedance result(std::size_t b, Watts budget, WallTime origin, Seconds period) const {
+    return {window_, budget, tumbling_.result(b, origin), sliding_.result(b, origin), window_ >= period * 0.999};
+  }
+  /// So many windows are no question but a mistake.
+  bool too_many_until(double to) const { return !(to - from_ < 1e12 * window_.value()); }
+
+ private:
+  double stop_of(std::uint64_t number) const { return from_ + static_cast<double>(number) * tumbling_.width; }
+  void tumble(const Steps& steps) {
+    const double stop = stop_of(next_++);
+    const auto end = tumbler_.upto(steps, stop);
+    tumbling_.window(stop, end.energy - start_.energy, end.covered - start_.covered, tumbling_.width);
+    start_ = end;
+  }
+
+  Seconds window_;
+  double from_;
+  Judge tumbling_, sliding_;
+  Walker tumbler_, slider_;
+  Walker::Area start_{0, 0};
+  std::uint64_t next_ = 1;
+  std::uint64_t slid_ = 0;
+};
 
 }  // namespace
+
+struct ExceedanceMeter::State {
+  Seconds period;
+  std::vector<Seconds> windows;
+  std::vector<Watts> budgets;
+  WindowOptions options;
+  std::uint64_t samples = 0;
+  WallTime origin;
+  double last_t = 0, to = INFINITY;
+  std::optional<Steps> steps;
+  std::vector<WindowJudges> judges;
+
+  void begin(const Samples& piece) {
+    origin = piece.origin;
+    const auto seconds = [&](WallTime t) { return (t - origin).value(); };
+    const double from = options.clip ? seconds(options.clip->start) : piece.t_s.front() - period.value();
+    if (options.clip) to = seconds(options.clip->stop);
+    steps.emplace(from);
+    constexpr std::size_t kMostWindows = 64;
+    for (const Seconds window : std::span(windows).first(std::min(windows.size(), kMostWindows)))
+      if (window > Seconds(0)) judges.emplace_back(window, from, options, budgets);
+    last_t = piece.t_s.front() - period.value();
+  }
+  void sample(double t, double value) {
+    double start = last_t;
+    if (t - start > options.gap.longest(period).value()) start = t - period.value();
+    last_t = t;
+    start = std::max(start, steps->back().t);
+    const double end = std::min(t, to);
+    if (!(end > start)) return;
+    if (start > steps->back().t) steps->push(start, 0, false);
+    steps->push(end, value, true);
+  }
+  void follow() {
+    std::erase_if(judges, [&](const WindowJudges& judge) { return judge.too_many_until(steps->back().t); });
+    std::uint64_t needed = steps->last();
+    for (WindowJudges& judge : judges) {
+      judge.follow(*steps);
+      needed = std::min(needed, judge.needs());
+    }
+    steps->forget(needed);
+  }
+};
+
+ExceedanceMeter::ExceedanceMeter(Seconds period, std::span<const Seconds> windows, std::span<const Watts> budgets,
+                                 const WindowOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->period = period;
+  state_->windows.assign(windows.begin(), windows.end());
+  state_->budgets.assign(budgets.begin(), budgets.end());
+  state_->options = options;
+}
+
+ExceedanceMeter::~ExceedanceMeter() = default;
+
+void ExceedanceMeter::add(const Samples& piece) {
+  State& state = *state_;
+  if (piece.size() == 0) return;
+  if (!state.steps) state.begin(piece);
+  const double offset = (piece.origin - state.origin).value();
+  constexpr std::size_t kFollowEvery = 4096;
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    state.sample(offset + piece.t_s[i], piece.value[i]);
+    if (++state.samples % kFollowEvery == 0) state.follow();
+  }
+  state.follow();
+}
+
+std::vector<Exceedance> ExceedanceMeter::result() {
+  State& state = *state_;
+  std::vector<Exceedance> out;
+  if (state.samples < 2) return out;
+  const double to = state.options.clip ? state.to : state.last_t;
+  if (to > state.steps->back().t) state.steps->push(to, 0, false);
+  state.follow();
+  for (WindowJudges& judge : state.judges) {
+    if (judge.too_many_until(to)) continue;
+    judge.end(*state.steps, to);
+    for (std::size_t b = 0; b < state.budgets.size(); ++b)
+      out.push_back(judge.result(b, state.budgets[b], state.origin, state.period));
+  }
+  return out;
+}
 
 std::vector<Seconds> default_windows() {
   std::vector<Seconds> windows;
@@ -142,23 +248,11 @@ std::vector<Seconds> default_windows() {
   return windows;
 }
 
-std::vector<Exceedance> exceedance(const Samples& s, std::span<const Seconds> windows, std::span<const Watts> budgets,
-                                   const WindowOptions& options) {
-  std::vector<Exceedance> out;
-  if (s.size() < 2) return out;
-  const double from = options.clip ? s.seconds_of(options.clip->start) : s.t_s.front() - s.period.value();
-  const double to = options.clip ? s.seconds_of(options.clip->stop) : s.t_s.back();
-  const Steps steps = make_steps(s, from, to, options.gap);
-  constexpr std::size_t kMostWindows = 64;
-  for (Seconds window : windows.first(std::min(windows.size(), kMostWindows))) {
-    if (!(window > Seconds(0)) || !(to - from < 1e12 * window.value())) continue;
-    Judge tumbling(window.value(), options.min_coverage, budgets), sliding = tumbling;
-    tumble(steps, from, to, tumbling);
-    slide(steps, from, sliding);
-    for (std::size_t b = 0; b < budgets.size(); ++b)
-      out.push_back({window, budgets[b], tumbling.result(b, s), sliding.result(b, s), window >= s.period * 0.999});
-  }
-  return out;
+std::vector<Exceedance> exceedance(const Samples& power, std::span<const Seconds> windows,
+                                   std::span<const Watts> budgets, const WindowOptions& options) {
+  ExceedanceMeter meter(power.period, windows, budgets, options);
+  meter.add(power);
+  return meter.result();
 }
 
 std::vector<Exceedance> exceedance(std::span<const Point> power, std::span<const Seconds> windows,

@@ -9,6 +9,7 @@
 //   are not judged.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -51,6 +52,24 @@ struct WindowOptions {
 
 /// Half a second to five minutes, as the reports use them.
 std::vector<Seconds> default_windows();
+
+/// The same piece by piece, in memory that grows with the longest window only.
+class ExceedanceMeter {
+ public:
+  /// `period` of the whole series; without a clip its first sample begins it.
+  ExceedanceMeter(Seconds period, std::span<const Seconds> windows, std::span<const Watts> budgets,
+                  const WindowOptions& options = {});
+  ExceedanceMeter(const ExceedanceMeter&) = delete;
+  ~ExceedanceMeter();
+  /// Pieces in order of time, each behind the one before.
+  void add(const Samples& piece);
+  /// Ends the series.
+  std::vector<Exceedance> result();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// One result for each window and budget, budgets fastest. Windows that are not positive, and those after the
 /// 64th, are left out.

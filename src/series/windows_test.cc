@@ -169,5 +169,41 @@ TEST(Windows, WindowsThatCannotBeAreLeftOut) {
   EXPECT_EQ(r[0].tumbling.judged + r[0].sliding.judged, 0u);
 }
 
+TEST(Windows, PieceByPieceIsTheSameAsAllAtOnce) {
+  EXPECT_TRUE(rc::check([] {
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    std::vector<Point> points;
+    double t = 0;
+    for (std::uint64_t i = 0; i < 20 + random.below(3000); ++i) {
+      t += 0.5 * static_cast<double>(1 + random.below(random.chance(0.01) ? 300 : 2));
+      points.push_back({at(t), static_cast<double>(random.below(300))});
+    }
+    WindowOptions options;
+    if (random.chance(0.5)) options.clip = Interval{at(10), at(200)};
+    const std::vector<Seconds> windows{Seconds(0.5), Seconds(30), Seconds(301)};
+    const std::vector<Watts> budgets{Watts(150)};
+    const Samples all = usable_samples(points);
+    const auto whole = exceedance(all, windows, budgets, options);
+    ExceedanceMeter meter(all.period, windows, budgets, options);
+    for (std::size_t from = 0; from < points.size();) {
+      const std::size_t count = std::min<std::size_t>(points.size() - from, 1 + random.below(700));
+      meter.add(usable_samples(std::span(points).subspan(from, count)));
+      from += count;
+    }
+    const auto pieces = meter.result();
+    RC_ASSERT(whole.size() == pieces.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      for (const auto& [a, b] : {std::pair(whole[i].tumbling, pieces[i].tumbling),
+                                 std::pair(whole[i].sliding, pieces[i].sliding)}) {
+        RC_ASSERT(a.judged == b.judged);
+        RC_ASSERT(a.violations == b.violations);
+        RC_ASSERT(a.uncovered == b.uncovered);
+        RC_ASSERT(std::fabs((a.over - b.over).value()) < 1e-6 * (1 + a.over.value()));
+        RC_ASSERT(a.worst_stop == b.worst_stop);
+      }
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace flyball::series
