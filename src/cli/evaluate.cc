@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "curve/table.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/twin_plant.h"
+#include "report/html.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -32,6 +34,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::string noise = "0.003", drift = "0.005";
   std::string duration = "6h";
+  std::string report;
 };
 
 Result<std::vector<curve::MeasuredCurve>> load(const Options& options) {
@@ -200,6 +203,48 @@ report::Json evaluation_json(const Options& options, const evaluate::Evaluation&
   return made;
 }
 
+/// Mean saving of a policy on each curve, against what hindsight saves there.
+report::Plot saved_plot(const evaluate::Evaluation& evaluation) {
+  report::Plot plot;
+  plot.title = "Saved on each plant, against the best mix in hindsight";
+  plot.description = "One point a plant and policy, mean over seeds; on the diagonal nothing is left to save";
+  plot.x = {"saved by the best mix", "%", report::AxisKind::linear, true};
+  plot.y = {"saved", "%", report::AxisKind::linear, true};
+  report::PlotLine diagonal{.name = "the best mix", .points = {{0, 0}}, .dashed = true};
+  double most = 0;
+  for (const evaluate::PolicyScores& policy : evaluation.policies) {
+    if (policy.policy == "none" || policy.policy == "oracle") continue;
+    std::vector<RunningStats> saved(evaluation.curves.size());
+    for (const evaluate::Score& score : policy.scores) saved[score.curve].add(score.saved_fraction);
+    report::PlotLine line{.name = policy.policy, .kind = report::LineKind::points, .points = {}};
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      line.points.push_back({evaluation.curves[i].mix.saved_fraction * 100, saved[i].mean() * 100});
+      most = std::max(most, line.points.back().x);
+    }
+    std::sort(line.points.begin(), line.points.end(),
+              [](const report::PlotPoint& a, const report::PlotPoint& b) { return a.x < b.x; });
+    plot.lines.push_back(std::move(line));
+  }
+  diagonal.points.push_back({most, most});
+  plot.lines.push_back(std::move(diagonal));
+  return plot;
+}
+
+report::Table plants_table(const evaluate::Evaluation& evaluation) {
+  using report::Align;
+  report::Table table{.caption = "The plants, and what hindsight saves on them",
+                      .columns = {{"plant", Align::left},
+                                  {"best mix", Align::right},
+                                  {"best static limit", Align::right},
+                                  {"bound binds", Align::left}},
+                      .rows = {}};
+  for (const evaluate::CurveInfo& curve : evaluation.curves) {
+    table.rows.push_back({curve.name, format_percent(curve.mix.saved_fraction),
+                          format_percent(curve.fixed.saved_fraction), curve.mix.binds ? "yes" : "no"});
+  }
+  return table;
+}
+
 Result<> run(const Options& options, Context& context) {
   if (options.curves.empty() == options.scenarios.empty()) {
     return fail(ErrorCode::input, "there is nothing to evaluate on", {},
@@ -231,6 +276,13 @@ Result<> run(const Options& options, Context& context) {
   if (!evaluation) return fail(evaluation.error());
   const auto summaries = evaluate::summarize(*evaluation);
   const auto comparisons = evaluate::compare(*evaluation, "model");
+  if (!options.report.empty()) {
+    report::HtmlPage page("Policies side by side", objective_text(how.objective));
+    page.table(summary_table(summaries, *evaluation, on_twin));
+    if (!comparisons.empty()) page.table(comparison_table(comparisons));
+    page.plot(saved_plot(*evaluation)).table(plants_table(*evaluation));
+    FLYBALL_TRY(context.files.write_atomically(options.report, page.page()));
+  }
   if (context.options.json) {
     return context.out.write(report::dump(evaluation_json(options, *evaluation, summaries, comparisons)));
   }
@@ -277,6 +329,7 @@ void add_evaluate(Registry& registry) {
       ->type_name("FRACTION")
       ->capture_default_str();
   command.add_option("--duration", options->duration, "Of each run")->type_name("TIME")->capture_default_str();
+  command.add_option("--report", options->report, "Also write a page with tables and a plot")->type_name("FILE");
 }
 
 }  // namespace flyball::cli
