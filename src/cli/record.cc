@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/app.h"
 #include "cli/progress.h"
+#include "cli/record_nodes.h"
 #include "cli/signals.h"
 #include "control/sampler.h"
 #include "device/nvml/nvml_api.h"
@@ -45,13 +46,18 @@ struct Source {
   bool real_time = false;
 };
 
+Result<twin::Scenario> scenario_of(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const std::string presets, presets_folder());
+  FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
+  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  scenario.parameters.seed = options.seed;
+  return scenario;
+}
+
 Result<std::unique_ptr<Source>> open_source(const Options& options, Context& context) {
   auto source = std::make_unique<Source>();
   if (options.source == "twin") {
-    FLYBALL_ASSIGN(const std::string presets, presets_folder());
-    FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
-    scenario.parameters.seed = options.seed;
+    FLYBALL_ASSIGN(const twin::Scenario scenario, scenario_of(options, context));
     FLYBALL_ASSIGN(source->machine, scenario.build());
     source->virtual_clock.emplace(kSimulatedStart);
     source->clock = &*source->virtual_clock;
@@ -68,7 +74,7 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     return source;
   }
   return fail(ErrorCode::unsupported, fmt::format("the source '{}' is not there", options.source), "--source",
-              "use twin or nvml");
+              "use twin, twin-nodes or nvml");
 }
 
 Result<Seconds> duration_of(const Options& options, const Source& source) {
@@ -154,6 +160,11 @@ Result<> record(const Options& options, Context& context) {
     return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
                 "--interval");
   }
+  if (options.source == "twin-nodes") {
+    FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
+    FLYBALL_ASSIGN(const Seconds lasting, parse_seconds(options.duration.empty() ? "10min" : options.duration));
+    return record_nodes(std::move(scenario), lasting, path, context);
+  }
   FLYBALL_ASSIGN(const auto source, open_source(options, context));
   FLYBALL_ASSIGN(const Seconds duration, duration_of(options, *source));
   if (context.options.dry_run) {
@@ -199,9 +210,13 @@ void add_record(Registry& registry) {
        .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
                    "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
                    "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+                   "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
                    "An existing recording is continued. A signal ends it cleanly; a killed one loses 5 s at most."},
       [options](Context& context) { return record(*options, context); });
-  command.add_option("--source", options->source, "twin (simulated, in virtual time) or nvml")->capture_default_str();
+  command
+      .add_option("--source", options->source,
+                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV) or nvml")
+      ->capture_default_str();
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
       ->capture_default_str();
