@@ -116,5 +116,19 @@ TEST_F(Analyze, PhasesAndRampsOfAJobWithEvaluations) {
   EXPECT_NEAR(ramps["runs"][0]["spectrum"]["lines"][0]["frequency_hz"].get<double>(), 0.125, 0.005);
 }
 
+TEST_F(Analyze, RowsSetAsideAreCountedAndShownWithTheirLines) {
+  std::string text = "timestamp, uuid, power.draw [W]\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("2024/05/17 15:00:{:02}.000, GPU-a, 250.00 W\n", i);
+  text += "2024/05/17 15:01:00.000, GPU-a\n2024/05/17 15:01:01.000, GPU-a, [N/A]\n";
+  text += "2024/05/17 15:00:30.000, GPU-a, 9999.00 W\n2024/05/17 15:01:02.000, GPU-a, 0.25 W\n";
+  text += "2024/05/17 15:01:03.000, GPU-a, 250,00 W\n2024/05/17 15:01:04.000, GPU-a, 1,234 W\n";
+  const auto made = json({"analyze", "energy", put("d.csv", text)});
+  EXPECT_EQ(made["rows_set_aside"], 2) << made["set_aside"];
+  EXPECT_NE(made["set_aside"][0].get<std::string>().find("line 62: it has 2 cells"), std::string::npos);
+  EXPECT_NE(made["set_aside"][1].get<std::string>().find("line 64: the stamp runs backwards"), std::string::npos);
+  // One second between 59 and 63 is all that is known there: the rest is none, garbage, or out of order.
+  EXPECT_NEAR(made["runs"][0]["energy_j"].get<double>(), 59 * 250, 1e-6);
+}
+
 }  // namespace
 }  // namespace flyball::cli

@@ -196,8 +196,11 @@ std::vector<Stretch> runs_beyond(const View& view, const std::vector<Stretch>& w
 struct Candidate {
   Stretch run;
   double level = 0;
-  bool whole = true;  ///< not cut by an end of the recording or by a rest
+  bool whole = true;        ///< not cut by an end of the recording or by a rest
+  std::size_t trimmed = 0;  ///< samples that were taken off its ends
 };
+
+constexpr double kTrimmedConfidence = 0.5;
 
 // The dip of a last step may touch an evaluation and lengthen it: what is longer than usual loses its outermost
 // samples, the ones farther from its own level first. Only by a little: what is much longer is something else.
@@ -206,6 +209,7 @@ void trim(const Samples& s, Candidate& e, std::size_t length) {
   while (e.run.size() > length + 1) {
     const double first = std::fabs(s.value[e.run.first] - e.level), last = std::fabs(s.value[e.run.last - 1] - e.level);
     first > last ? ++e.run.first : --e.run.last;
+    ++e.trimmed;
   }
 }
 
@@ -238,7 +242,9 @@ void label_events(const Samples& s, std::vector<Candidate>& events, std::size_t 
     const bool evaluation = report.identifiable && agrees(e);
     // Fewer than four samples in a phase leave its level and its ends in doubt.
     const double seen = std::min(1.0, static_cast<double>(e.run.size()) / 4);
-    const double confidence = evaluation ? seen * share * ratio / (ratio + 0.25) : 0.3;
+    double confidence = evaluation ? seen * share * ratio / (ratio + 0.25) : 0.3;
+    // It was found longer than its kind: at which end the surplus was is a guess, and so are its ends.
+    if (evaluation && e.trimmed > 0) confidence = std::min(confidence, kTrimmedConfidence);
     report.spans.push_back(span_of(s, e.run, evaluation ? Phase::evaluation : Phase::unknown, confidence));
   }
   if (!report.identifiable)

@@ -112,6 +112,30 @@ TEST_F(GptPhases, ASingleNodeIsNeverWrongWithConfidence) {
     }
 }
 
+// The meters on the AC side smear: an end that is more than two samples off must not come with confidence.
+TEST_F(GptPhases, EndsThatAnAcMeterSmearsAreNotClaimedWithConfidence) {
+  std::size_t confident = 0, doubtful = 0;
+  for (const auto& [name, run] : runs_)
+    for (const auto& [node, points] : run.ac) {
+      const PhaseReport report = find_phases(points);
+      const auto told = run.evaluations();
+      for (const PhaseSpan& span : report.spans) {
+        if (span.label != Phase::evaluation) continue;
+        if (span.confidence_fraction <= 0.5) {
+          ++doubtful;
+          continue;
+        }
+        ++confident;
+        const auto near = std::find_if(told.begin(), told.end(), [&](const Interval& t) {
+          return std::fabs((span.start - t.start).value()) <= 4.2 &&
+                 std::fabs((span.stop - std::min(t.stop, end_of(run))).value()) <= 4.2;
+        });
+        EXPECT_NE(near, told.end()) << node << " " << (span.start - run.evaluations().front().start).value();
+      }
+    }
+  EXPECT_GT(confident, 20 * doubtful);
+}
+
 // The evaluations of these runs draw what training draws (one node) or last 1.5 s at a 2 s sampling (64 nodes).
 TEST(Phases, EvaluationsThatPowerCannotShowAreNotClaimed) {
   for (const char* name : {"64x_llama2_70b_lora", "1x_llama2_70b_lora"}) {
