@@ -200,13 +200,14 @@ TEST(Doctor, GuardTellsWhatItHoldsAndCannotDo) {
     const auto at = std::find_if(found.begin(), found.end(), [&](const Finding& f) { return f.code == code; });
     return at == found.end() ? std::string("none") : at->device.text() + "|" + at->what;
   };
-  EXPECT_EQ(what("guard"), "|answers at /run/g; 1 leases, limits set on 3 of 4 boards");
+  EXPECT_EQ(what("guard"), "|answers at /run/g; leases: 1, limits set on 3 of 4 boards");
   EXPECT_EQ(what("guard.not_restored"),
             "GPU-b|its limit is not given back after 4 tries, 700.0 W was found: no permission");
   EXPECT_EQ(what("guard.parked"), "GPU-c|rests at 400.0 W since its budget's lease ended; 700.0 W was found");
-  EXPECT_EQ(what("guard.drift"),
-            "GPU-d|its limit is not what the guard set (foreign_writer): 500.0 W now, rewritten 5 times; the guard has "
-            "yielded");
+  EXPECT_EQ(
+      what("guard.drift"),
+      "GPU-d|its limit was not what the guard had set (foreign_writer): 500.0 W now, rewritten 5 times; the guard has "
+      "yielded");
   EXPECT_EQ(what("guard.alarm"), "|the disk is full");
   EXPECT_EQ(found.size(), 5u);
 }

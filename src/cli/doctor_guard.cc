@@ -63,7 +63,7 @@ void note_board(const json& board, std::vector<Finding>& found) {
     const bool yielded = field(board, "yielded", false);
     found.push_back(finding(
         Severity::warning, "guard.drift", *id,
-        fmt::format("its limit is not what the guard set ({}): {} now, rewritten {} times{}", drift,
+        fmt::format("its limit was not what the guard had set ({}): {} now, rewritten {} times{}", drift,
                     limit_text(board, "requested_mw"), field<std::int64_t>(board, "drift_rewrites", 0),
                     yielded ? "; the guard has yielded" : ""),
         "look for another program that writes limits (nvidia-smi in a cron job, DCGM, a site's own unit) and stop it"));
@@ -97,7 +97,7 @@ std::vector<Finding> guard_findings(const std::string& status, const std::string
   }
   found.insert(found.begin(),
                finding(Severity::info, "guard", {},
-                       fmt::format("answers at {}; {} leases, limits set on {} of {} boards", path,
+                       fmt::format("answers at {}; leases: {}, limits set on {} of {} boards", path,
                                    field<std::int64_t>(document, "leases", 0), held, listed ? boards->size() : 0)));
   const auto alarms = document.find("alarms");
   if (alarms == document.end() || !alarms->is_array()) return found;

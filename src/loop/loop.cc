@@ -20,7 +20,7 @@ constexpr double kRenewAt = 0.3;
 /// Between two asks for a lease that was refused: doubled from the first to the second. A guard that is restarted is
 /// back within seconds; one that refuses for good is not asked at every poll.
 constexpr Seconds kFirstPause{1};
-constexpr Seconds kLongestPause{60};
+constexpr Seconds kLongestPause{10};
 /// A guard that keeps ending our lease does not want us.
 constexpr std::uint64_t kMostLeases = 5;
 
