@@ -12,12 +12,15 @@ namespace {
 
 using nlohmann::json;
 
+/// On a machine that gives the run no processor its telemetry has holes, and an interval with holes decides nothing.
+constexpr Seconds kPatience{180};
+
 class LiveRun : public ::testing::Test {
  protected:
   LiveRun() : rig(8, {"--speed", "20"}) {
     EXPECT_TRUE(system_filesystem().write_atomically(
         rig.file("flyball.toml"),
-        fmt::format("[guard]\nsocket = \"{}\"\n[run]\ninterval = \"2s\"\nsample = \"0.25s\"\n", rig.socket())));
+        fmt::format("[guard]\nsocket = \"{}\"\n[run]\ninterval = \"3s\"\nsample = \"0.5s\"\n", rig.socket())));
   }
 
   Process start(std::vector<std::string> words) {
@@ -41,10 +44,10 @@ class LiveRun : public ::testing::Test {
            std::all_of(boards.begin(), boards.end(), [](const auto& b) { return b.second == 700'000; });
   }
   void wait_until_lowered() {
-    rig.wait_until([&] { return lowered() == 8; }, Seconds(60), "the run lowers no limits");
+    rig.wait_until([&] { return lowered() == 8; }, kPatience, "the run lowers no limits");
   }
   void wait_until_back() {
-    rig.wait_until([&] { return all_back(); }, Seconds(60), "not every limit is back");
+    rig.wait_until([&] { return all_back(); }, kPatience, "not every limit is back");
   }
 
   GuardRig rig;
@@ -97,7 +100,7 @@ TEST_F(LiveRun, OutlivesItsGuard) {
   rig.start_guard();
   wait_until_lowered();
   EXPECT_EQ(run.end(SIGINT), 130);
-  EXPECT_TRUE(all_back());
+  EXPECT_TRUE(all_back()) << result()["findings"];
 }
 
 TEST_F(LiveRun, WithoutAGuardItOnlyWatches) {
@@ -125,7 +128,7 @@ TEST_F(LiveRun, SweepRunsOnTheJobsOwnProgress) {
   Process run = start({"--policy", "sweep", "--max-loss", "0.05", "--duration", "20s"});
   EXPECT_EQ(run.wait(), 0);
   EXPECT_TRUE(all_back());
-  EXPECT_GE(result()["decisions"].get<int>(), 5);
+  EXPECT_GE(result()["decisions"].get<int>(), 4);
 }
 
 }  // namespace
