@@ -158,6 +158,10 @@ Result<> record(const Options& options, Context& context) {
   }
   FLYBALL_ASSIGN(const auto source, open_source(options, context));
   FLYBALL_ASSIGN(const Seconds duration, duration_of(options, *source));
+  if (!source->real_time && context.files.exists(path)) {
+    return fail(ErrorCode::input, "exists already, and simulated time would begin in it again", path,
+                "name another file");
+  }
   if (context.options.dry_run) {
     return context.out.write(fmt::format("would record {} every {} into {}\n", source->name, format(interval), path));
   }
@@ -196,14 +200,15 @@ Result<> record(const Options& options, Context& context) {
 
 void add_record(Registry& registry) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = registry.add(
-      {.name = "record",
-       .summary = "Record what the sensors say",
-       .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
-                   "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
-                   "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
-                   "An existing recording is continued. A signal ends it cleanly; a killed one loses 5 s at most."},
-      [options](Context& context) { return record(*options, context); });
+  CLI::App& command =
+      registry.add({.name = "record",
+                    .summary = "Record what the sensors say",
+                    .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
+                                "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
+                                "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+                                "An existing recording of a machine is continued. A signal ends it cleanly; a killed "
+                                "one loses 5 s at most."},
+                   [options](Context& context) { return record(*options, context); });
   command.add_option("--source", options->source, "twin (simulated, in virtual time) or nvml")->capture_default_str();
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
