@@ -1,7 +1,10 @@
 // P7: simulated GPU-seconds per second of one core, at steps of 0.1 s.
 #include <benchmark/benchmark.h>
 
+#include "base/filesystem.h"
+#include "base/presets.h"
 #include "twin/machine.h"
+#include "twin/scenario.h"
 
 namespace {
 
@@ -43,5 +46,19 @@ void twin_machine_with_phases(benchmark::State& state) {
   run(state, parameters);
 }
 BENCHMARK(twin_machine_with_phases);
+
+/// A scenario as it comes with the program, pipeline, jitter and checkpoints included.
+void twin_scenario(benchmark::State& state, const char* name) {
+  const auto scenario = twin::load_scenario(system_filesystem(), presets_folder().value_or(""), name);
+  if (!scenario) {
+    state.SkipWithError(scenario.error().message().c_str());
+    return;
+  }
+  run(state, scenario->parameters);
+}
+BENCHMARK_CAPTURE(twin_scenario, pretrain_1, "pretrain-1");
+BENCHMARK_CAPTURE(twin_scenario, pretrain_8, "pretrain-8");
+BENCHMARK_CAPTURE(twin_scenario, pretrain_64, "pretrain-64");
+BENCHMARK_CAPTURE(twin_scenario, gpt3_64nodes, "gpt3-64nodes");
 
 }  // namespace

@@ -259,6 +259,7 @@ std::string Node::jobs() const {
               {"true_tokens", job.exact_tokens()},
               {"stalled", job.stalled()},
               {"last_step_time_s", last.number > 0 ? Json(last.duration.value()) : Json()},
+              {"last_step_age_s", last.number > 0 ? Json((machine_.now() - last.ended).value()) : Json()},
               {"gpus", boards_.size()}}
       .dump();
 }

@@ -1,5 +1,6 @@
 // The frame and the checks, in this process; the program as a whole is tested in tests/.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -173,20 +174,63 @@ TEST(Doctor, DiskSpaceLooksAtTheNearestFolder) {
   EXPECT_NE(check_disk_space(folder.file("a/b/c")).what.find("GB free under " + folder.path()), std::string::npos);
 }
 
-TEST(Doctor, GuardSocket) {
+TEST(Doctor, GuardThatIsAbsentOrDead) {
   const TempDir folder;
   const std::string path = folder.file("g");
-  EXPECT_EQ(check_guard_socket(path).severity, Severity::warning) << "absent";
-  EXPECT_EQ(check_guard_socket(std::string(200, 'x')).severity, Severity::alarm);
+  EXPECT_EQ(check_guard(path).front().severity, Severity::warning) << "absent";
+  EXPECT_EQ(check_guard(std::string(200, 'x')).front().severity, Severity::alarm);
   const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(::bind(server, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  EXPECT_EQ(check_guard_socket(path).severity, Severity::alarm) << "there, but nobody listens";
-  ASSERT_EQ(::listen(server, 1), 0);
-  EXPECT_EQ(check_guard_socket(path).what, "answers at " + path);
+  EXPECT_EQ(check_guard(path).front().severity, Severity::alarm) << "there, but nobody listens";
   ::close(server);
+}
+
+TEST(Doctor, GuardTellsWhatItHoldsAndCannotDo) {
+  const auto found =
+      guard_findings(R"({"schema":"flyball.guard_status/1","leases":1,"alarms":["the disk is full"],"boards":[
+      {"device":"GPU-a","held":true,"requested_mw":600000,"drift":"none","failures":0},
+      {"device":"GPU-b","held":true,"restoring":true,"found_mw":700000,"failures":4,"reason":"no permission"},
+      {"device":"GPU-c","held":true,"parked":true,"requested_mw":400000,"found_mw":700000},
+      {"device":"GPU-d","drift":"foreign_writer","requested_mw":500000,"drift_rewrites":5,"yielded":true}]})",
+                     "/run/g");
+  const auto what = [&](const std::string& code) {
+    const auto at = std::find_if(found.begin(), found.end(), [&](const Finding& f) { return f.code == code; });
+    return at == found.end() ? std::string("none") : at->device.text() + "|" + at->what;
+  };
+  EXPECT_EQ(what("guard"), "|answers at /run/g; leases: 1, limits set on 3 of 4 boards");
+  EXPECT_EQ(what("guard.not_restored"),
+            "GPU-b|its limit is not given back after 4 tries, 700.0 W was found: no permission");
+  EXPECT_EQ(what("guard.parked"), "GPU-c|rests at 400.0 W since its budget's lease ended; 700.0 W was found");
+  EXPECT_EQ(
+      what("guard.drift"),
+      "GPU-d|its limit was not what the guard had set (foreign_writer): 500.0 W now, rewritten 5 times; the guard has "
+      "yielded");
+  EXPECT_EQ(what("guard.alarm"), "|the disk is full");
+  EXPECT_EQ(found.size(), 5u);
+}
+
+TEST(Doctor, AGuardsAnswerIsNotTrusted) {
+  for (const char* text : {"", "[]", "{}", R"({"schema":"flyball.guard_status/2"})"}) {
+    EXPECT_EQ(guard_findings(text, "g").front().severity, Severity::alarm) << text;
+  }
+  for (const char* boards :
+       {"7", "[1,null,[]]", R"([{"device":3}])", R"([{"device":"GPU-a","drift":1,"failures":"x"}])"}) {
+    const auto found = guard_findings(
+        fmt::format(R"({{"schema":"flyball.guard_status/1","leases":"x","alarms":[4],"boards":{}}})", boards), "g");
+    EXPECT_EQ(found.size(), 1u) << boards;
+  }
+}
+
+TEST(Doctor, TheTwinHasAllItNeeds) {
+  VirtualClock clock;
+  const char* argv[] = {"flyball", "doctor", "--source", "twin", "--json", "--state-dir", "/tmp", "--output", "-"};
+  testing::internal::CaptureStdout();
+  (void)run_program(9, argv, system_filesystem(), clock);
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("twin driver"), std::string::npos) << shown;
 }
 
 }  // namespace

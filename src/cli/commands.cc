@@ -7,6 +7,7 @@ void add_analyze(Registry& registry);
 void add_audit_verify(Registry& registry);
 void add_config_check(Registry& registry);
 void add_doctor(Registry& registry);
+void add_evaluate(Registry& registry);
 void add_fit(Registry& registry);
 void add_policy_list(Registry& registry);
 void add_record(Registry& registry);
@@ -20,6 +21,7 @@ void add_all_commands(Registry& registry) {
   add_audit_verify(registry);
   add_config_check(registry);
   add_doctor(registry);
+  add_evaluate(registry);
   add_fit(registry);
   add_policy_list(registry);
   add_record(registry);

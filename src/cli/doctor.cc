@@ -58,9 +58,13 @@ std::vector<Finding> machine_checks(Context& context) {
     if (auto own = parse_settings(*text, path)) settings = *std::move(own);
   }
   const std::string& state_dir = context.options.state_dir;
-  return {check_kernel(context.files), check_container(context.files),           check_user(),
-          check_clock(context.clock),  check_config(path, context.files),        check_state_dir(state_dir),
-          check_disk_space(state_dir), check_guard_socket(settings.guard.socket)};
+  std::vector<Finding> checks = {
+      check_kernel(context.files), check_container(context.files),    check_user(),
+      check_clock(context.clock),  check_config(path, context.files), check_state_dir(state_dir),
+      check_disk_space(state_dir)};
+  const std::vector<Finding> guard = check_guard(settings.guard.socket);
+  checks.insert(checks.end(), guard.begin(), guard.end());
+  return checks;
 }
 
 std::string text_of(const std::vector<Finding>& checks, bool color) {

@@ -27,7 +27,10 @@ Finding check_container(Filesystem& files);
 Finding check_user();
 Finding check_state_dir(const std::string& folder);
 Finding check_disk_space(const std::string& folder);
-Finding check_guard_socket(const std::string& path);
+/// What the guard says of itself: whether it answers, what it holds, what it could not do.
+std::vector<Finding> check_guard(const std::string& path);
+/// From its status document, which comes from another process.
+std::vector<Finding> guard_findings(const std::string& status, const std::string& path);
 Finding check_clock(const Clock& clock);
 Finding check_config(const std::string& path, Filesystem& files);
 

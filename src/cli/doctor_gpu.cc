@@ -250,9 +250,11 @@ std::vector<Finding> doctor_gpus(const GpuDoctorPlace& place) {
   const auto devices = place.driver.devices();
   if (!devices) {
     const bool nouveau = place.files.exists("/sys/module/nouveau") && !place.files.exists("/sys/module/nvidia");
-    machine.warning("gpu.driver_unavailable", devices.error().what,
-                    nouveau ? "the nouveau module holds the boards: blacklist it and install NVIDIA's driver"
-                            : devices.error().remedy);
+    // Without boards or driver there is nothing to mend; a driver that is there and does not answer is broken.
+    const bool absent = devices.error().code == ErrorCode::unsupported;
+    machine.add(absent ? Severity::warning : Severity::alarm, "gpu.driver_unavailable", devices.error().what,
+                nouveau ? "the nouveau module holds the boards: blacklist it and install NVIDIA's driver"
+                        : devices.error().remedy);
     return machine.found;
   }
   if (devices->empty()) {

@@ -1,9 +1,6 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -115,31 +112,6 @@ Finding check_disk_space(const std::string& folder) {
   if (free < kLeast) return finding(Severity::alarm, "disk", what, "free some space: at a full disk no lease is given");
   if (free < kComfortable) return finding(Severity::warning, "disk", what, "free some space before a long recording");
   return finding(Severity::info, "disk", what);
-}
-
-Finding check_guard_socket(const std::string& path) {
-  const std::string start = "start it: sudo systemctl start flyball-guard; without it flyball only observes";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return finding(Severity::alarm, "guard", path + " is longer than a socket's name can be", "set guard.socket");
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return finding(Severity::warning, "guard", fmt::format("no socket: {}", std::strerror(errno)), {});
-  const int rc = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  const int error = rc == 0 ? 0 : errno;
-  ::close(socket);
-  if (error == 0) return finding(Severity::info, "guard", "answers at " + path);
-  if (error == ENOENT) return finding(Severity::warning, "guard", "no guard at " + path, start);
-  if (error == EACCES || error == EPERM) {
-    return finding(Severity::warning, "guard", "this user may not speak to " + path, "join the group of that socket");
-  }
-  if (error == EAGAIN)
-    return finding(Severity::alarm, "guard", path + " does not take connections",
-                   "look at its log: journalctl -u flyball-guard");
-  return finding(Severity::alarm, "guard",
-                 fmt::format("{} is there, but nobody answers: {}", path, std::strerror(error)), start);
 }
 
 Finding check_clock(const Clock& clock) {

@@ -59,6 +59,9 @@ Result<report::Json> fit_json(const std::string& file, const curve::CurveTable& 
   held_out["curves_too_short"] = error.too_short;
   held_out["time"] = to_json(error.time);
   held_out["power"] = to_json(error.power);
+  held_out["time_coverage_fraction"] = report::number(error.time_coverage_fraction);
+  held_out["time_coverage_level"] = 0.9;
+  held_out["time_ratio"] = report::estimate(error.time_ratio);
   held_out["reference_time"] = to_json(error.reference_time);
   held_out["reference_power"] = to_json(error.reference_power);
   made["held_out"] = std::move(held_out);
@@ -105,6 +108,13 @@ Result<std::string> fit_text(const curve::CurveTable& table, const curve::HeldOu
     text += report::to_text(knots) + '\n';
   }
   text += report::to_text(error_table(error));
+  if (error.time.points > 0) {
+    text += fmt::format(
+        "Of the times left out {} lie inside their 90 % interval. Median error of time against plain "
+        "interpolation: {:.2f} ({:.2f} to {:.2f}, by network)\n",
+        format_percent(error.time_coverage_fraction, 1), error.time_ratio.value, error.time_ratio.low,
+        error.time_ratio.high);
+  }
   if (error.too_short > 0) text += fmt::format("{} curves have fewer than three limits\n", error.too_short);
   return text;
 }

@@ -2,22 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/text.h"
 
 namespace flyball::cli {
+namespace {
 
-Result<Objective> parse_objective(const std::optional<double>& alpha, const std::string& max_loss) {
+/// What holds if nothing else is asked for: at most 1.2 % slower.
+constexpr double kDefaultMaxLoss = 0.012;
+
+}  // namespace
+
+void add_objective(CLI::App& command, ObjectiveOptions& options) {
+  command.add_option("--max-loss", options.max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
+      ->type_name("FRACTION");
+  command.add_option("--alpha", options.alpha, "Weight of lost throughput against saved energy")->type_name("A");
+}
+
+Result<Objective> parse_objective(const ObjectiveOptions& options) {
   Objective objective;
-  objective.alpha = alpha;
-  if (!max_loss.empty()) {
-    if (alpha) return fail(ErrorCode::input, "--alpha and --max-loss are given", {}, "give one of the two");
-    auto fraction = parse_fraction(max_loss);
+  objective.alpha = options.alpha;
+  if (!options.max_loss.empty()) {
+    if (options.alpha) return fail(ErrorCode::input, "--alpha and --max-loss are given", {}, "give one of the two");
+    auto fraction = parse_fraction(options.max_loss);
     if (!fraction) {
       fraction.error().where = "--max-loss";
       return fail(std::move(fraction.error()));
     }
     objective.max_loss_fraction = *fraction;
-  } else if (!alpha) {
+  } else if (!options.alpha) {
     objective.max_loss_fraction = kDefaultMaxLoss;
   }
   return objective;

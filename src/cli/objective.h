@@ -1,5 +1,5 @@
 #pragma once
-// --alpha and --max-loss, wherever a policy is asked for.
+// --max-loss and --alpha: how a person says what tokens are worth against watts.
 
 #include <optional>
 #include <string>
@@ -7,13 +7,20 @@
 #include "base/result.h"
 #include "core/control.h"
 
+namespace CLI {
+class App;
+}
+
 namespace flyball::cli {
 
-/// What holds if nothing else is asked for: at most 1.2 % slower.
-constexpr double kDefaultMaxLoss = 0.012;
+struct ObjectiveOptions {
+  std::string max_loss;
+  std::optional<double> alpha;
+};
 
-/// `max_loss` as it stands on the command line, empty = not given.
-Result<Objective> parse_objective(const std::optional<double>& alpha, const std::string& max_loss);
+void add_objective(CLI::App& command, ObjectiveOptions& options);
+/// At most 1.2 % slower where neither is given.
+Result<Objective> parse_objective(const ObjectiveOptions& options);
 std::string objective_text(const Objective& objective);
 
 }  // namespace flyball::cli

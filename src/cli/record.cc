@@ -10,11 +10,12 @@
 #include "base/version.h"
 #include "cli/app.h"
 #include "cli/progress.h"
+#include "cli/record_nodes.h"
 #include "cli/signals.h"
 #include "control/sampler.h"
-#include "control/twin_progress.h"
-#include "device/nvml/nvml_driver.h"
+#include "device/nvml/nvml_api.h"
 #include "device/twin/twin_driver.h"
+#include "device/worker/worker_driver.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "series/recording_writer.h"
@@ -40,37 +41,40 @@ struct Source {
   std::optional<twin::Machine> machine;
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
-  std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
   Clock* clock = nullptr;
   std::string name;
   bool real_time = false;
 };
 
+Result<twin::Scenario> scenario_of(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const std::string presets, presets_folder());
+  FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
+  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  scenario.parameters.seed = options.seed;
+  return scenario;
+}
+
 Result<std::unique_ptr<Source>> open_source(const Options& options, Context& context) {
   auto source = std::make_unique<Source>();
   if (options.source == "twin") {
-    FLYBALL_ASSIGN(const std::string presets, presets_folder());
-    FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
-    scenario.parameters.seed = options.seed;
+    FLYBALL_ASSIGN(const twin::Scenario scenario, scenario_of(options, context));
     FLYBALL_ASSIGN(source->machine, scenario.build());
     source->virtual_clock.emplace(kSimulatedStart);
     source->clock = &*source->virtual_clock;
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
-    source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
     return source;
   }
   if (options.source == "nvml") {
     source->clock = &context.clock;
-    source->driver = nvml::make_nvml_driver({}, context.clock);
+    source->driver = worker::make_nvml_in_workers(nvml::kDefaultLibrary, context.clock);  // a hung call costs one board
     source->real_time = true;
     FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
     source->name = fmt::format("nvml {}", epoch.version);
     return source;
   }
   return fail(ErrorCode::unsupported, fmt::format("the source '{}' is not there", options.source), "--source",
-              "use twin or nvml");
+              "use twin, twin-nodes or nvml");
 }
 
 Result<Seconds> duration_of(const Options& options, const Source& source) {
@@ -156,6 +160,11 @@ Result<> record(const Options& options, Context& context) {
     return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
                 "--interval");
   }
+  if (options.source == "twin-nodes") {
+    FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
+    FLYBALL_ASSIGN(const Seconds lasting, parse_seconds(options.duration.empty() ? "10min" : options.duration));
+    return record_nodes(std::move(scenario), lasting, path, context);
+  }
   FLYBALL_ASSIGN(const auto source, open_source(options, context));
   FLYBALL_ASSIGN(const Seconds duration, duration_of(options, *source));
   if (!source->real_time && context.files.exists(path)) {
@@ -175,7 +184,6 @@ Result<> record(const Options& options, Context& context) {
   control::SamplerOptions sampling;
   sampling.interval = interval;
   sampling.devices = context.options.gpus;
-  sampling.job = source->job.get();
   control::Sampler sampler(*source->driver, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());
@@ -200,16 +208,20 @@ Result<> record(const Options& options, Context& context) {
 
 void add_record(Registry& registry) {
   auto options = std::make_shared<Options>();
-  CLI::App& command =
-      registry.add({.name = "record",
-                    .summary = "Record what the sensors say",
-                    .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
-                                "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
-                                "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
-                                "An existing recording of a machine is continued. A signal ends it cleanly; a killed "
-                                "one loses 5 s at most."},
-                   [options](Context& context) { return record(*options, context); });
-  command.add_option("--source", options->source, "twin (simulated, in virtual time) or nvml")->capture_default_str();
+  CLI::App& command = registry.add(
+      {.name = "record",
+       .summary = "Record what the sensors say",
+       .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
+                   "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
+                   "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+                   "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
+                   "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
+                   "loses 5 s at most."},
+      [options](Context& context) { return record(*options, context); });
+  command
+      .add_option("--source", options->source,
+                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV) or nvml")
+      ->capture_default_str();
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
       ->capture_default_str();

@@ -224,10 +224,7 @@ void add_replay(Registry& registry) {
   command.add_option("FILE", options->file, "What to read")->required();
   command.add_option("--policy", options->policy, "Run the loop with it: see flyball policy list, or recorded")
       ->type_name("NAME");
-  command.add_option("--max-loss", options->max_loss, "With --policy: at most so much slower (default 1.2%)")
-      ->type_name("FRACTION");
-  command.add_option("--alpha", options->alpha, "With --policy: weight of lost throughput against saved energy")
-      ->type_name("A");
+  add_objective(command, options->objective);
   command.add_option("--seed", options->seed, "With --policy: the policy's (default 1)");
   command.add_option("--decision", options->decision, "With --policy: between decisions (default as recorded, or 10s)")
       ->type_name("TIME");

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/app.h"
+#include "cli/objective.h"
 #include "series/reader.h"
 
 namespace flyball::cli {
@@ -19,8 +20,7 @@ struct ReplayOptions {
   std::string zone;
   std::string fold = "refuse";
   std::string policy;
-  std::string max_loss;
-  std::optional<double> alpha;
+  ObjectiveOptions objective;  ///< with a policy
   std::optional<std::uint64_t> seed;
   std::string decision;
 };

@@ -145,10 +145,10 @@ Result<> replay_with_policy(const ReplayOptions& options, Context& context) {
   asked.policy = options.policy;
   asked.devices = context.options.gpus;
   const bool as_recorded = options.policy == "recorded";
-  if (as_recorded && (options.alpha || !options.max_loss.empty() || options.seed))
+  if (as_recorded && (options.objective.alpha || !options.objective.max_loss.empty() || options.seed))
     return fail(ErrorCode::input, "with --policy recorded all is as it was recorded", {},
                 "leave out --alpha, --max-loss and --seed, or name the policy");
-  FLYBALL_ASSIGN(asked.objective, parse_objective(options.alpha, options.max_loss));
+  FLYBALL_ASSIGN(asked.objective, parse_objective(options.objective));
   asked.seed = options.seed.value_or(1);
   if (!options.decision.empty()) {
     FLYBALL_ASSIGN(const Seconds decision, parse_seconds(options.decision));

@@ -9,6 +9,7 @@
 #include "cli/app.h"
 #include "cli/objective.h"
 #include "cli/progress.h"
+#include "cli/run.h"
 #include "cli/signals.h"
 #include "control/virtual_run.h"
 #include "report/run_report.h"
@@ -19,25 +20,12 @@
 namespace flyball::cli {
 namespace {
 
+constexpr const char* kDefaultDuration = "6h";
 /// Simulated runs begin at a fixed instant, so that same seed means same bytes.
 constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
 
-struct Options {
-  std::string source = "twin";
-  std::string scenario = "v100-bert";
-  std::string policy = "sweep";
-  std::string max_loss;
-  std::optional<double> alpha;
-  std::string duration = "6h";
-  std::uint64_t seed = 1;
-  std::vector<std::string> set;
-  std::string report;
-  std::string record;
-  bool observe_only = false;
-};
-
 /// All that is needed to repeat the run.
-std::string arguments_json(const Options& options, const twin::Scenario& scenario, const Objective& objective,
+std::string arguments_json(const RunOptions& options, const twin::Scenario& scenario, const Objective& objective,
                            Seconds duration) {
   report::Json made = report::Json::object();
   made["source"] = options.source;
@@ -53,8 +41,8 @@ std::string arguments_json(const Options& options, const twin::Scenario& scenari
   return report::dump_line(made);
 }
 
-Result<> say_plan(const Options& options, const twin::Scenario& scenario, const Objective& objective, Seconds duration,
-                  const std::string& ledger_path, Context& context) {
+Result<> say_plan(const RunOptions& options, const twin::Scenario& scenario, const Objective& objective,
+                  Seconds duration, const std::string& ledger_path, Context& context) {
   report::Table table;
   table.columns = {{""}, {""}};
   table.rows = {{"Plant", scenario.plant()},
@@ -68,13 +56,19 @@ Result<> say_plan(const Options& options, const twin::Scenario& scenario, const 
   return context.out.write(report::to_text(table));
 }
 
+}  // namespace
+
+std::string ledger_path_of(const std::string& state_dir) { return state_dir + "/ledger.db"; }
+
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
   FLYBALL_TRY(context.files.make_folders(context.options.state_dir));
   return ledger::Ledger::open(path);
 }
 
+namespace {
+
 /// A file of its own: a run that begins inside another one's recording could not be replayed.
-Result<std::unique_ptr<series::RecordingWriter>> open_recording(const Options& options, const std::string& plant,
+Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions& options, const std::string& plant,
                                                                 Context& context) {
   if (options.record.empty()) return nullptr;
   if (context.files.exists(options.record))
@@ -84,7 +78,7 @@ Result<std::unique_ptr<series::RecordingWriter>> open_recording(const Options& o
                                         fmt::format("{} seed {}", plant, options.seed), loop::Options().poll});
 }
 
-Result<> write_result(const Options& options, const control::VirtualRun& run, const std::string& ledger_path,
+Result<> write_result(const RunOptions& options, const control::RunRecord& run, const std::string& ledger_path,
                       const Objective& objective, Context& context) {
   const report::RunReport shown{run.result, run.series, {}, {}, {}};
   if (!options.report.empty()) {
@@ -110,17 +104,35 @@ Result<> write_result(const Options& options, const control::VirtualRun& run, co
   return context.out.write(text);
 }
 
-Result<> run(const Options& options, Context& context) {
-  if (options.source != "twin") {
-    return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source", "use twin");
+}  // namespace
+
+Result<> finish_run(const RunOptions& options, control::RunRecord& run, const std::optional<Error>& unopened,
+                    const std::string& ledger_path, const Objective& objective, Context& context) {
+  if (unopened) {
+    run.degraded = true;
+    run.result.findings.push_back({Severity::warning,
+                                   "ledger.not_opened",
+                                   {},
+                                   unopened->message(),
+                                   "the result is whole; it is only not kept",
+                                   context.clock.wall(),
+                                   1});
   }
-  FLYBALL_ASSIGN(const Objective objective, parse_objective(options.alpha, options.max_loss));
-  FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration));
+  FLYBALL_TRY(write_result(options, run, ledger_path, objective, context));
+  FLYBALL_TRY(context.out.commit());
+  if (run.degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
+  return {};
+}
+
+namespace {
+
+Result<> run_on_twin(const RunOptions& options, const Objective& objective, Context& context) {
+  FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration.empty() ? kDefaultDuration : options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
   for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
   scenario.parameters.seed = options.seed;
-  const std::string ledger_path = context.options.state_dir + "/ledger.db";
+  const std::string ledger_path = ledger_path_of(context.options.state_dir);
   if (context.options.dry_run) return say_plan(options, scenario, objective, duration, ledger_path, context);
 
   control::VirtualRunOptions how;
@@ -148,26 +160,22 @@ Result<> run(const Options& options, Context& context) {
   auto done = control::run_virtual(how, ledger ? &*ledger : nullptr);
   progress.clear();
   if (!done) return fail(std::move(done.error()));
-  if (!ledger) {
-    done->degraded = true;
-    done->result.findings.push_back({Severity::warning,
-                                     "ledger.not_opened",
-                                     {},
-                                     ledger.error().message(),
-                                     "the result is whole; it is only not kept",
-                                     how.recorded,
-                                     1});
-  }
-  FLYBALL_TRY(write_result(options, *done, ledger_path, objective, context));
-  FLYBALL_TRY(context.out.commit());
-  if (done->degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
-  return {};
+  return finish_run(options, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path, objective,
+                    context);
+}
+
+Result<> run(const RunOptions& options, Context& context) {
+  FLYBALL_ASSIGN(const Objective objective, parse_objective(options.objective));
+  if (options.source == "twin") return run_on_twin(options, objective, context);
+  if (options.source == "nvml") return run_on_machine(options, objective, context);
+  return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source",
+              "use twin or nvml");
 }
 
 }  // namespace
 
 void add_run(Registry& registry) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App& command = registry.add(
       {.name = "run",
        .summary = "Control the power limits of a training job and account for what it saves",
@@ -176,19 +184,23 @@ void add_run(Registry& registry) {
            "  flyball run --policy static:200W   one limit for the whole run\n"
            "  flyball run --scenario a100-bloom-3b --alpha 3 --report out.html\n"
            "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
-           "Everything is simulated; the curves are measured (see flyball scenarios and flyball policy list)"},
+           "  flyball run --source nvml --duration 8h      this machine's GPUs, limits set through flyball-guard\n"
+           "  flyball run --source nvml --observe-only     the same without setting anything\n"
+           "The twin simulates on measured curves (see flyball scenarios and flyball policy list). However a run "
+           "ends,\n"
+           "limits are given back."},
       [options](Context& context) { return run(*options, context); });
-  command.add_option("--source", options->source, "Where readings come from: twin")->capture_default_str();
+  command.add_option("--source", options->source, "Where readings come from: twin, or nvml (this machine)")
+      ->capture_default_str();
+  command.add_option("--nvml-library", options->nvml_library, "NVIDIA's management library: a file or a name");
   command.add_option("--scenario", options->scenario, "The machine and its job; see flyball scenarios")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--policy", options->policy, "See flyball policy list")->type_name("NAME")->capture_default_str();
-  command.add_option("--max-loss", options->max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
-      ->type_name("FRACTION");
-  command.add_option("--alpha", options->alpha, "Weight of lost throughput against saved energy")->type_name("A");
-  command.add_option("--duration", options->duration, "Of the run: 30min, 6h")
-      ->type_name("TIME")
-      ->capture_default_str();
+  add_objective(command, options->objective);
+  command
+      .add_option("--duration", options->duration, "Of the run: 30min, 6h (default: the twin 6h, else until stopped)")
+      ->type_name("TIME");
   command.add_option("--seed", options->seed, "Same seed, same result")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

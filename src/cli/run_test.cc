@@ -110,5 +110,45 @@ TEST(Lists, NameWhatIsThere) {
   EXPECT_NE(flyball(dir, {"scenarios", "a100-bloom-3b"}).out.find("gpu.idle_power"), std::string::npos);
 }
 
+TEST(Lists, AScenarioIsToldByItsHashAndEachValueBySource) {
+  TempDir dir;
+  const auto scenario = [&](const std::vector<std::string>& extra) {
+    std::vector<std::string> words = {"scenarios", "pretrain-8", "--json"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    const Ran ran = flyball(dir, words);
+    EXPECT_EQ(ran.code, 0);
+    return nlohmann::json::parse(ran.out)["scenarios"][0];
+  };
+  const auto found = scenario({}), changed = scenario({"--set", "absorbable_wait_fraction=0.05", "--set", "step_s=3"});
+  EXPECT_EQ(found["sha256"].get<std::string>().size(), 64u);
+  EXPECT_NE(found["sha256"], changed["sha256"]);
+  EXPECT_EQ(changed["parameters"]["job.absorbable_wait_fraction"], "0.05");
+  EXPECT_EQ(changed["parameters"]["job.step_time"], "3s");
+  EXPECT_EQ(changed["parameter_sources"]["job.step_time"], "--set");
+  EXPECT_EQ(found["licence"], "Apache-2.0");
+  EXPECT_EQ(found["parameters"].size(), found["parameter_sources"].size());
+  EXPECT_EQ(flyball(dir, {"scenarios", "pretrain-8", "--set", "wait_power_fraction=7"}).code, 2);
+  EXPECT_EQ(flyball(dir, {"scenarios", "--set", "wait_power_fraction=0.3"}).code, 2) << "of which scenario?";
+}
+
+TEST(Record, BothMetersOfTheTwinsNodesAndHowTheyMove) {
+  TempDir dir;
+  const std::string file = dir.file("nodes.csv");
+  const std::vector<std::string> words = {"record",     "--source", "twin-nodes", "--scenario",  "pretrain-8",
+                                          "--duration", "5min",     "--set",      "gpus=16",     "--output",
+                                          file,         "--json",   "-q",         "--state-dir", dir.file("state")};
+  std::vector<const char*> argv{"flyball"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  VirtualClock clock;
+  ASSERT_EQ(run_program(static_cast<int>(argv.size()), argv.data(), system_filesystem(), clock), 0);
+  const std::string power = system_filesystem().read(file, 1 << 20).value_or("");
+  EXPECT_EQ(power.find("run,node,time_ms,ac_w,dc_w\npretrain-8,1,"), 0u);
+  EXPECT_NE(power.find("\npretrain-8,2,"), std::string::npos);
+  const std::string events = system_filesystem().read(file + ".events.csv", 1 << 20).value_or("");
+  EXPECT_NE(events.find(",run_start,"), std::string::npos);
+  EXPECT_NE(events.find(",run_stop,"), std::string::npos);
+  EXPECT_EQ(flyball(dir, {"record", "--source", "twin-nodes", "--duration", "1s"}).code, 2);
+}
+
 }  // namespace
 }  // namespace flyball::cli

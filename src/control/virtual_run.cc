@@ -109,84 +109,6 @@ class World {
   Seconds poll_;
 };
 
-ledger::DecisionEntry to_entry(const loop::DecisionRecord& record) {
-  ledger::DecisionEntry entry{record.number,   record.wall, record.observation, record.frozen,
-                              record.proposal, {},          record.findings};
-  for (const guard::WriteOutcome& w : record.writes) {
-    entry.writes.push_back(
-        {w.device, w.asked, w.accepted, w.enforced, std::string(guard::to_string(w.state)), w.reason});
-  }
-  return entry;
-}
-
-/// Everything that is kept of the run beside its sums.
-class Keeper {
- public:
-  Keeper(VirtualRun& run, ledger::Ledger* ledger) : run_(run), ledger_(ledger) {}
-
-  void begin(const VirtualRunOptions& options) {
-    if (ledger_ == nullptr) return;
-    const auto id = ledger_->begin_run({options.plant, run_.result.policy, options.seed, options.started,
-                                        options.recorded, std::string(version()), options.arguments});
-    if (id) {
-      run_.ledger_run = *id;
-    } else {
-      give_up(id.error());
-    }
-  }
-  void add(const loop::DecisionRecord& record) {
-    ++run_.decisions;
-    if (!record.frozen.empty()) ++run_.frozen;
-    for (const GpuObservation& gpu : record.observation.gpus) {
-      add_point(gpu.device, Signal::power_average, record.wall, {gpu.power.value.value(), gpu.power.status});
-      add_point(gpu.device, Signal::limit_enforced, record.wall,
-                {gpu.limit_enforced.value.watts().value(), gpu.limit_enforced.status});
-    }
-    if (!run_.ledger_run || ledger_ == nullptr) return;
-    if (const auto added = ledger_->add_decision(*run_.ledger_run, to_entry(record)); !added) give_up(added.error());
-  }
-  void end(WallTime finished) {
-    if (!run_.ledger_run || ledger_ == nullptr) return;
-    // The loop's own findings came with the decisions.
-    RunResult rest = run_.result;
-    rest.findings.erase(rest.findings.begin(), rest.findings.begin() + static_cast<std::ptrdiff_t>(told_));
-    const auto state = run_.interrupted ? ledger::RunState::interrupted : ledger::RunState::done;
-    if (const auto ended = ledger_->end_run(*run_.ledger_run, state, finished, rest); !ended) give_up(ended.error());
-  }
-  void told(std::size_t findings) { told_ = findings; }
-
- private:
-  struct Value {
-    double value;
-    Status status;
-  };
-  void add_point(const DeviceId& device, Signal signal, WallTime at, Value value) {
-    auto found = std::find_if(run_.series.begin(), run_.series.end(), [&](const series::Series& s) {
-      return s.key.device == device && s.key.signal == signal;
-    });
-    if (found == run_.series.end()) {
-      run_.series.push_back({{device, signal, Scope::board, "twin"}, {}});
-      found = run_.series.end() - 1;
-    }
-    found->points.push_back({at, value.value, value.status});
-  }
-  void give_up(const Error& error) {
-    ledger_ = nullptr;
-    run_.degraded = true;
-    Finding finding;
-    finding.severity = Severity::warning;
-    finding.code = "ledger.not_written";
-    finding.what = error.message();
-    finding.remedy = "the result is whole; only its row in the ledger is missing or cut short";
-    finding.since = run_.result.started;
-    run_.result.findings.push_back(std::move(finding));
-  }
-
-  VirtualRun& run_;
-  ledger::Ledger* ledger_;
-  std::size_t told_ = 0;
-};
-
 /// Runs the world to `length` or until told to stop.
 class Stepper {
  public:
@@ -251,17 +173,14 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
   run.result.policy = options.observe_only ? "none (observe only)" : options.policy;
   run.result.seed = options.seed;
   run.result.started = options.started;
-  Keeper keeper(run, ledger);
-  keeper.begin(options);
+  RunKeeper keeper(run, ledger, "twin");
+  keeper.begin({options.plant, run.result.policy, options.seed, options.started, options.recorded,
+                std::string(version()), options.arguments});
 
   Stepper stepper(options, 0, 0.5);
   run.interrupted =
       !stepper.run(*world, options.duration, [&](const loop::DecisionRecord& record) { keeper.add(record); });
-  loop::Loop& loop = world->loop();
-  run.result.account = loop.account();
-  run.result.writes = loop.writes();
-  run.result.writes_refused = loop.writes_refused();
-  run.rejected = loop.rejected();
+  keeper.take(world->loop());
   const WallTime finished = world->clock().wall();
   const std::string lost = world->end_recording(run.interrupted ? "stopped by a signal" : "the run was over");
   if (!lost.empty()) {
@@ -275,20 +194,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
                                    1});
   }
   run.result.restored = world->restore();
-  std::vector<Finding> findings = loop.findings();
-  keeper.told(findings.size());
-  findings.insert(findings.end(), run.result.findings.begin(), run.result.findings.end());
-  run.result.findings = std::move(findings);
-  if (!run.result.restored) {
-    run.degraded = true;
-    Finding finding;
-    finding.severity = Severity::alarm;
-    finding.code = "limit.not_restored";
-    finding.what = "not every limit is back as it was found";
-    finding.remedy = "flyball restore";
-    finding.since = finished;
-    run.result.findings.push_back(std::move(finding));
-  }
+  if (!run.result.restored) keeper.not_restored(finished);
   if (!run.interrupted) FLYBALL_TRY(run_counterfactual(options, run));
   keeper.end(finished);
   return run;

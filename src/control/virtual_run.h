@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "control/run_keeper.h"
 #include "core/control.h"
 #include "core/result_types.h"
 #include "ledger/ledger.h"
@@ -24,7 +25,7 @@ struct VirtualRunOptions {
   /// A new machine at time 0, the same each time.
   std::function<Result<twin::Machine>()> build;
   std::string plant;
-  std::string policy = "sweep";  ///< as policy::make takes it
+  std::string policy = "model";  ///< as policy::make takes it
   Objective objective;
   Seconds duration{6 * 3600.0};
   std::uint64_t seed = 1;
@@ -42,17 +43,7 @@ struct VirtualRunOptions {
   std::function<bool()> stop;
 };
 
-struct VirtualRun {
-  RunResult result;
-  std::vector<series::Series> series;  ///< per GPU: mean power and enforced limit of each interval
-  loop::Rejected rejected;             ///< readings that were set aside
-  std::uint64_t decisions = 0;
-  std::uint64_t frozen = 0;  ///< decisions in which the policy was not asked
-  bool interrupted = false;
-  std::optional<ledger::RunId> ledger_run;
-  /// The run is whole but something is not as promised: a limit not restored, the ledger not written.
-  bool degraded = false;
-};
+using VirtualRun = RunRecord;
 
 /// `ledger` may be null: then nothing is kept. A ledger that fails is a finding, never the end of the run.
 Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger* ledger);

@@ -63,6 +63,7 @@ struct Observation {
   std::vector<GpuObservation> gpus;
   Sample<double> tokens_per_second;  ///< of the whole job, over whole steps where they are known
   Sample<Seconds> step_time;
+  MonoTime rate_from, rate_to;  ///< begin and end of those steps; they may have begun before the interval
   Phase phase = Phase::unknown;
   std::uint64_t tokens = 0;  ///< cumulative
   Seconds remaining;         ///< of the run, for policies with a horizon; 0 = unknown
@@ -77,7 +78,8 @@ struct GpuProposal {
 
 struct Proposal {
   std::vector<GpuProposal> gpus;
-  std::string reason;  ///< one line, for the ledger
+  std::string reason;     ///< one line, for the ledger
+  bool baseline = false;  ///< the limits as found, to measure against and not to save
 };
 
 /// Tokens against watts: one of the two is set.

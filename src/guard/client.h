@@ -24,6 +24,8 @@ class GuardClient final : public LimitAuthority {
   Result<std::vector<RestoreOutcome>> release(LeaseId lease) override;
   Result<std::vector<RestoreOutcome>> restore_all(const std::string& reason) override;
 
+  /// False after a call that failed on its way.
+  bool connected() const { return socket_.ok(); }
   /// The owner of a budget ends it; empty = on all boards.
   Result<std::vector<RestoreOutcome>> lift(const std::vector<DeviceId>& devices);
   /// The status document, as JSON text.

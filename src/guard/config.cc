@@ -9,12 +9,11 @@ BoardPolicy policy_of(const BoardRange& range) {
 
 }  // namespace
 
-EngineConfig make_engine_config(const Settings& settings) {
+EngineConfig::EngineConfig(const Settings& settings) {
   const GuardSettings& guard = settings.guard;
-  EngineConfig config;
-  config.journal_path = guard.journal;
-  config.everywhere = policy_of(settings.site.everywhere);
-  for (const auto& [device, range] : settings.site.boards) config.boards[device] = policy_of(range);
+  journal_path = guard.journal;
+  everywhere = policy_of(settings.site.everywhere);
+  for (const auto& [device, range] : settings.site.boards) boards[device] = policy_of(range);
   if (const auto& budget = settings.site.node_budget) {
     NodeBudgetConfig node;
     node.meter = budget->meter;
@@ -24,22 +23,21 @@ EngineConfig make_engine_config(const Settings& settings) {
     node.highest_supply_efficiency = budget->highest_supply_efficiency;
     node.overshoot_fraction = budget->overshoot_fraction;
     node.meter_accuracy_fraction = budget->meter_accuracy_fraction;
-    config.node_budget = node;
+    node_budget = node;
   }
-  config.longest_lease = guard.lease;
-  config.verify_period = guard.verify_interval;
-  config.minimum_dwell = guard.dwell;
-  config.stale_after = guard.stale_after;
-  config.dead_band = guard.dead_band;
-  config.rounding = guard.rounding;
-  config.largest_step_down = guard.largest_step_down;
-  config.largest_step_up = guard.largest_step_up;
-  config.drift_rewrites = guard.drift_rewrites;
-  config.drift_quiet = guard.drift_quiet;
-  config.drift_budget_pause = guard.drift_budget_pause;
-  config.retry_first = guard.retry_first;
-  config.retry_longest = guard.retry_longest;
-  return config;
+  longest_lease = guard.lease;
+  verify_period = guard.verify_interval;
+  minimum_dwell = guard.dwell;
+  stale_after = guard.stale_after;
+  dead_band = guard.dead_band;
+  rounding = guard.rounding;
+  largest_step_down = guard.largest_step_down;
+  largest_step_up = guard.largest_step_up;
+  drift_rewrites = guard.drift_rewrites;
+  drift_quiet = guard.drift_quiet;
+  drift_budget_pause = guard.drift_budget_pause;
+  retry_first = guard.retry_first;
+  retry_longest = guard.retry_longest;
 }
 
 }  // namespace flyball::guard

@@ -1,5 +1,5 @@
 #pragma once
-// What the site tells the guard. Every default names where it comes from.
+// What the site tells the guard.
 
 #include <map>
 #include <optional>
@@ -23,46 +23,36 @@ struct BoardPolicy {
   bool clocks_unlocked = false;
 };
 
+/// Numbers, their ranges, defaults and where they come from are declared once, with the keys of core/settings.cc.
 struct EngineConfig {
-  std::string journal_path = "flyball-guard.journal";
+  EngineConfig() : EngineConfig(default_settings()) {}
+  explicit EngineConfig(const Settings& settings);
+
+  std::string journal_path;
   BoardPolicy everywhere;                  ///< for boards not named below
   std::map<DeviceId, BoardPolicy> boards;  ///< replaces `everywhere` as a whole
   std::optional<NodeBudgetConfig> node_budget;
-
-  /// Longest that a lease lives unrenewed (doc/safety.md: 10 s).
-  Seconds longest_lease{10};
-  /// Between two looks at each held board. Two seconds: a driver call takes 10 to 20 ms, a board needs three.
-  Seconds verify_period{2};
-  /// Between two writes to one board. Clock changes every 50 ms were seen to delay collectives; 1 s is the window over
-  /// which most boards since Ampere average their power, so a faster change is not seen anyway.
-  Seconds minimum_dwell{1};
-  /// Wishes nearer than this to what is in force are not written.
-  Milliwatts dead_band{1000};
-  /// Boards round requests to whole watts or less: values this near are the same limit.
-  Milliwatts rounding{1000};
-  /// Largest single step, as some boards overshoot upward for seconds after a large step down. A budget's decrease is
-  /// never stepped: its overshoot is in the sum (NodeBudgetConfig::overshoot_per_board).
-  Milliwatts largest_step_down{150'000};
-  Milliwatts largest_step_up{150'000};
+  Seconds longest_lease;  ///< that a lease lives unrenewed
+  Seconds verify_period;  ///< between two looks at each held board
+  Seconds minimum_dwell;  ///< between two writes to one board
+  Milliwatts dead_band;   ///< wishes nearer than this to what is in force are not written
+  Milliwatts rounding;    ///< values this near are the same limit
+  /// Largest single step. A budget's decrease is never stepped: its overshoot is in the sum.
+  Milliwatts largest_step_down;
+  Milliwatts largest_step_up;
   /// Rewrites of a limit that someone else keeps changing: this many with doubling back-off, then the lease yields …
-  int drift_rewrites = 5;
-  /// … except under a budget, where one rewrite each of these goes on.
-  Seconds drift_budget_pause{1800};
-  /// Quiet for this long = the count starts anew.
-  Seconds drift_quiet{6 * 3600};
+  int drift_rewrites = 0;
+  Seconds drift_budget_pause;  ///< … except under a budget, where one rewrite each of these goes on
+  Seconds drift_quiet;         ///< for this long: the count starts anew
   /// Back-off of failed writes and restores: doubles from the first to the second value.
-  Seconds retry_first{1};
-  Seconds retry_longest{60};
-  /// Without a good read for this long a board is silent and counts at its maximum.
-  Seconds stale_after{6};
+  Seconds retry_first;
+  Seconds retry_longest;
+  Seconds stale_after;  ///< without a good read for this long a board is silent and counts at its maximum
 
   const BoardPolicy& policy(const DeviceId& device) const {
     const auto found = boards.find(device);
     return found == boards.end() ? everywhere : found->second;
   }
 };
-
-/// What a configuration file says about the site and the guard.
-EngineConfig make_engine_config(const Settings& settings);
 
 }  // namespace flyball::guard

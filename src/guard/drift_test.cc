@@ -1,5 +1,7 @@
 // Others that write limits: bounded rewrites, named, never a fight (measure G3).
 
+#include <fmt/format.h>
+
 #include "guard/engine_test_support.h"
 
 namespace flyball::guard {
@@ -31,6 +33,7 @@ TEST_F(DriftTest, ASavingLeaseYieldsAfterFiveRewrites) {
   write(id, a, watts(600));
   day_against(watts(690), Seconds(7), id);
   EXPECT_LE(driver.board(a).writes.size(), 4 * 5u) << "five in six hours";
+  fmt::print("bar: G3 writes in 24 h against a writer every 7 s, saving lease = {}\n", driver.board(a).writes.size());
   EXPECT_TRUE(engine->boards().front().yielded);
   EXPECT_EQ(engine->boards().front().drift, Drift::foreign_writer);
   EXPECT_TRUE(audited("drift", "yielded"));
@@ -45,6 +48,7 @@ TEST_F(DriftTest, ABudgetLeaseGoesOnRarely) {
   write(id, a, watts(600));
   day_against(watts(690), Seconds(7), id);
   EXPECT_LE(driver.board(a).writes.size(), 5u + 48u);
+  fmt::print("bar: G3 writes in 24 h against a writer every 7 s, budget lease = {}\n", driver.board(a).writes.size());
   EXPECT_GE(driver.board(a).writes.size(), 20u) << "but it does not give up";
   ASSERT_TRUE(engine->release(id));
   run(Seconds(3600));

@@ -139,6 +139,7 @@ class Engine final : public LimitAuthority {
     PowerLimits limits;       ///< as last read well
     Milliwatts shown_before;  ///< by the read before `limits`
     std::optional<MonoTime> read_at;
+    bool unseen = true;                 ///< the last look failed
     std::optional<Milliwatts> maximum;  ///< last known, for boards that fall silent
     std::optional<MonoTime> written_at;
     std::optional<Milliwatts> external_limit;
@@ -151,8 +152,9 @@ class Engine final : public LimitAuthority {
     std::optional<Milliwatts> stranger;  ///< the limit that someone else wrote and that we have recorded
     bool yielded = false;
     Retry retry;
-    int tries = 0;         ///< failed writes of the present wish
-    bool pending = false;  ///< has steps to go
+    int tries = 0;               ///< failed writes of the present wish
+    bool pending = false;        ///< has steps to go
+    bool snapshot_kept = false;  ///< what `hold` would give back is in the journal
 
     bool wished() const;
     bool under_budget() const;
@@ -184,6 +186,7 @@ class Engine final : public LimitAuthority {
   std::optional<std::string> must_not_raise(const Board& board, Milliwatts next, bool& refused) const;
   bool may_rewrite(Board& board);
   Result<> prepare_hold(Board& board, Milliwatts value, bool may_go_unjournaled);
+  void drop_unwritten(Board& board, bool first);
   Sent send(Board& board, Milliwatts value, bool may_go_unjournaled);
   Sent judge(Board& board, Milliwatts value, Milliwatts before, const Result<>& called);
   Sent apply_clocks(Board& board);
@@ -191,13 +194,13 @@ class Engine final : public LimitAuthority {
   void worked(Board& board);
 
   // engine_verify.cc
-  Result<PowerLimits> look(Board& board);
+  Result<> look(Board& board);
   Result<> reconcile(Board& board);
   void found_other(Board& board);
   void reloaded(Board& board, const DriverEpoch& epoch);
   void see_ceiling(Board& board);
   Snapshot snapshot_of(const Board& board, std::string last_writer) const;
-  Result<> save(const Hold& hold, Durability durability);
+  Result<> save(Board& board, Durability durability);
   void verify(MonoTime now);
   void hold_budget();
 
@@ -223,13 +226,14 @@ class Engine final : public LimitAuthority {
   EngineConfig config_;
   std::unique_ptr<Journal> journal_;
   std::optional<NodeBudget> budget_;
-  std::optional<DriverEpoch> epoch_;  ///< as of this call; absent when the driver cannot tell
+  std::optional<DriverEpoch> epoch_;  ///< as of the last look; absent when the driver did not tell
   std::map<DeviceId, Board> boards_;
   std::map<LeaseId, Lease> leases_;
   LeaseId next_lease_ = 1;
   MonoTime next_verify_;
   MonoTime next_mend_;
   std::string list_error_;  ///< last said
+  bool listed_ = false;     ///< by this guard, at least once
   bool audit_broken_ = false;
   bool over_budget_ = false;
   EngineCounters counters_;

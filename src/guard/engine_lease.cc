@@ -20,9 +20,8 @@ std::set<DeviceId> as_set(const std::vector<DeviceId>& devices) { return {device
 }  // namespace
 
 Result<> Engine::refresh_devices() {
-  auto epoch = parts_.driver.epoch();
-  epoch_ = epoch ? std::optional(*std::move(epoch)) : std::nullopt;
   FLYBALL_ASSIGN(const auto devices, parts_.driver.devices());
+  listed_ = true;
   for (const DeviceInfo& info : devices) {
     Board& board = boards_[info.id];
     board.id = info.id;
@@ -143,8 +142,6 @@ Result<std::vector<WriteOutcome>> Engine::write(LeaseId lease, const std::vector
   if (writes.empty() || writes.size() > kMostDevices) {
     return fail(ErrorCode::input, fmt::format("1 to {} writes at a time, not {}", kMostDevices, writes.size()));
   }
-  const auto epoch = parts_.driver.epoch();
-  epoch_ = epoch ? std::optional(*epoch) : std::nullopt;
 
   std::vector<WriteOutcome> outcomes(writes.size());
   std::vector<std::size_t> order;
@@ -203,8 +200,6 @@ std::vector<DeviceId> Engine::detach(LeaseId id, std::string_view why) {
 }
 
 std::vector<RestoreOutcome> Engine::end_leases(const std::vector<LeaseId>& ids, std::string_view why) {
-  const auto epoch = parts_.driver.epoch();
-  epoch_ = epoch ? std::optional(*epoch) : std::nullopt;
   std::set<DeviceId> devices;
   for (const LeaseId id : ids) devices.merge(as_set(detach(id, why)));
   std::vector<RestoreOutcome> outcomes;

@@ -21,6 +21,7 @@ void Engine::recover() {
     Board& board = boards_[device];
     board.id = device;
     board.hold = hold;
+    board.snapshot_kept = true;
     for (const StickyWish& wish : hold.sticky) {
       Lease& lease = leases_[wish.lease];
       lease.kind = budget_ ? LeaseKind::budget : hold.kind;
@@ -63,7 +64,7 @@ void Engine::park(Board& board) {
   const bool readable = seen || hold.accepted;
   if (readable) hold.safe_cap = std::min(hold.safe_cap, seen ? present(board) : *hold.accepted);
   hold.parked = true;
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
 }
 
 RestoreOutcome Engine::give_back(Board& board, bool upward) {
@@ -109,8 +110,7 @@ RestoreOutcome Engine::give_back(Board& board, bool upward) {
 }
 
 void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome) {
-  auto known = Result<>();
-  if (const auto seen = look(board); !seen) known = fail(seen.error());
+  auto known = look(board);
   if (known && board.hold) known = reconcile(board);
   outcome.now = board.limits.enforced;
   // Enforced above our request is the board's failure to obey; giving back is still right.
@@ -147,7 +147,9 @@ void Engine::give_back_power(Board& board, bool upward, RestoreOutcome& outcome)
     return;
   }
   if (*target > shown && budget_) {
-    if (const auto fits = budget_->admits(draws(&board, *target), parts_.clock.now()); !fits) {
+    const auto fits = listed_ ? budget_->admits(draws(&board, *target), parts_.clock.now())
+                              : Result<>(fail(ErrorCode::failed, "the driver has not listed its boards yet"));
+    if (!fits) {
       outcome.reason = fits.error().message();
       board.pending = true;
       return;
@@ -175,7 +177,7 @@ bool Engine::give_back_clocks(Board& board, std::string& reason) {
   }
   board.hold->clocks_locked = false;
   board.locked.reset();
-  (void)save(*board.hold, Durability::survives_crash);
+  (void)save(board, Durability::survives_crash);
   audit("reset_clocks", board.id, 0, "accepted", "");
   return true;
 }
@@ -199,7 +201,7 @@ void Engine::finish_restore(Board& board, RestoreOutcome& outcome, bool upward) 
     audit("restore", board.id, 0, outcome.left_to_other ? "left_to_other" : "restored", outcome.reason);
   }
   const MonoTime now = parts_.clock.now();
-  if (!hold.intents.empty() && !outcome.left_to_other) {
+  if (!hold.intents.empty()) {
     if (!board.watch_until) board.watch_until = now + kStuckCall;
     if (now < *board.watch_until) return;
   }
@@ -212,6 +214,7 @@ void Engine::forget(Board& board) {
     log::error("guard", "journal: {}", closed.error().message());
   }
   board.hold.reset();
+  board.snapshot_kept = false;
   board.locked.reset();
   board.watch_until.reset();
   board.stranger.reset();

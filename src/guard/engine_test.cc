@@ -219,6 +219,22 @@ TEST_F(EngineTest, AStuckCallThatLandsLaterIsGivenBack) {
   EXPECT_EQ(requested(a), watts(700));
 }
 
+TEST_F(EngineTest, AStuckRestoreThatLandsOnAStrangersLimitIsUndone) {
+  start();
+  const LeaseId id = lease();
+  write(id, a, watts(600));
+  driver.board(a).setter = ScriptedBoard::Setter::applies_late;
+  ASSERT_TRUE(engine->release(id));
+  driver.board(a).requested = watts(450);  // someone else, while our call is stuck
+  driver.board(a).setter = ScriptedBoard::Setter::obeys;
+  run(Seconds(10));
+  EXPECT_EQ(requested(a), watts(450));
+  driver.land_late(a);
+  EXPECT_EQ(requested(a), watts(700));
+  run(Seconds(5));
+  EXPECT_EQ(requested(a), watts(450)) << "theirs is what was found last";
+}
+
 TEST_F(EngineTest, OneFailingRestoreKeepsNoOther) {
   start();
   const LeaseId id = lease();
@@ -330,6 +346,52 @@ TEST_F(EngineTest, FullDiskRefusesNewLeasesAndKeepsExisting) {
   EXPECT_EQ(requested(a), watts(700));
   disk.set_space_left(1 << 20);
   EXPECT_TRUE(engine->acquire(request));
+}
+
+TEST_F(EngineTest, AFullDiskLetsABudgetLowerWhatItHoldsAndNothingNew) {
+  start();
+  const LeaseId id = lease(LeaseKind::budget, Authority::fleet);
+  write(id, a, watts(600));
+  disk.set_space_left(0);
+  EXPECT_EQ(write(id, b, watts(600)).state, WriteState::refused) << "no snapshot of it could be kept";
+  EXPECT_TRUE(driver.board(b).writes.empty());
+  EXPECT_EQ(write(id, a, watts(550)).state, WriteState::applied) << "what was found is in the journal already";
+  // Someone else's limit is what a restore would owe now, so it must be in the journal before it is overwritten.
+  driver.board(a).requested = watts(500);
+  run(Seconds(10), id);
+  EXPECT_EQ(write(id, a, watts(450)).state, WriteState::refused);
+  EXPECT_EQ(requested(a), watts(500));
+  disk.set_space_left(1 << 20);
+  run(Seconds(10), id);
+  EXPECT_EQ(requested(a), watts(450));
+  EXPECT_EQ(requested(b), watts(600)) << "the wish stands, so it is written as soon as it may be";
+}
+
+TEST_F(EngineTest, ARefusedFirstWriteIsNotInTheJournalLater) {
+  start();
+  const LeaseId id = lease();
+  write(id, a, watts(600));
+  disk.set_space_left(0);
+  EXPECT_EQ(write(id, b, watts(500)).state, WriteState::refused);
+  ASSERT_TRUE(engine->release(id));
+  disk.set_space_left(1 << 20);
+  run(Seconds(70));
+  driver.board(b).requested = watts(500);  // someone else, the very value that we meant to write
+  start();
+  run(Seconds(10));
+  EXPECT_EQ(requested(b), watts(500));
+  EXPECT_TRUE(driver.board(b).writes.empty());
+}
+
+TEST_F(EngineTest, WithoutTheLoadingOfTheDriverNothingIsWritten) {
+  start();
+  const LeaseId id = lease();
+  driver.epoch_unknown = true;
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::failed);
+  EXPECT_TRUE(driver.board(a).writes.empty()) << "a snapshot that fits any loading would be restored after a reload";
+  driver.epoch_unknown = false;
+  run(Seconds(5), id);
+  EXPECT_EQ(requested(a), watts(600));
 }
 
 TEST_F(EngineTest, SharedBoardsAreTheSitesOnly) {

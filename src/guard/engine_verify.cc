@@ -24,7 +24,10 @@ bool is_factory_default(const PowerLimits& limits, Milliwatts rounding) {
 }  // namespace
 
 /// Reads a board. What cannot be true is not believed: better no answer than a garbled one that gets restored.
-Result<PowerLimits> Engine::look(Board& board) {
+Result<> Engine::look(Board& board) {
+  auto epoch = parts_.driver.epoch();
+  epoch_ = epoch ? std::optional(*std::move(epoch)) : std::nullopt;
+  board.unseen = true;
   FLYBALL_ASSIGN(PowerLimits limits, parts_.driver.limits(board.id));
   for (auto* limit : {&limits.requested, &limits.enforced}) {
     if (limit->ok() && !is_plausible(limit->value)) *limit = Sample<Milliwatts>::absent(Status::garbage);
@@ -44,8 +47,9 @@ Result<PowerLimits> Engine::look(Board& board) {
   board.shown_before = board.read_at ? present(board) : Milliwatts(0);
   board.limits = limits;
   board.read_at = parts_.clock.now();
+  board.unseen = false;
   if (is_known(limits.maximum)) board.maximum = limits.maximum.value;
-  return limits;
+  return {};
 }
 
 Snapshot Engine::snapshot_of(const Board& board, std::string last_writer) const {
@@ -60,8 +64,9 @@ Snapshot Engine::snapshot_of(const Board& board, std::string last_writer) const 
   return found;
 }
 
-Result<> Engine::save(const Hold& hold, Durability durability) {
-  auto saved = journal_->save(hold, durability);
+Result<> Engine::save(Board& board, Durability durability) {
+  auto saved = journal_->save(*board.hold, durability);
+  if (saved) board.snapshot_kept = true;
   if (!saved) log::error("guard", "journal: {}", saved.error().message());
   return saved;
 }
@@ -120,7 +125,10 @@ void Engine::found_other(Board& board) {
   board.drift = factory ? Drift::factory_default : Drift::foreign_writer;
   const auto before = hold.found.limit();
   if (hold.kind == LeaseKind::saving || !before || shown < *before) {
+    const DriverEpoch taken_under = hold.found.epoch;
     hold.found = snapshot_of(board, factory ? "factory default" : "another program");
+    if (!epoch_) hold.found.epoch = taken_under;  // an unknown loading would compare equal to any
+    board.snapshot_kept = false;
   }
   const bool worth_a_line = !board.yielded || parts_.clock.now() - board.last_drift > config_.retry_longest;
   board.last_drift = parts_.clock.now();
@@ -129,7 +137,7 @@ void Engine::found_other(Board& board) {
   const auto ours = hold.accepted;
   hold.accepted.reset();
   ++counters_.drift_seen;
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
   if (worth_a_line) {
     audit("drift", board.id, 0, std::string(to_string(board.drift)),
           (ours ? "ours was " + format(*ours) + ", " : std::string()) + "now it shows " + format(shown));
@@ -148,7 +156,7 @@ void Engine::reloaded(Board& board, const DriverEpoch& epoch) {
   // A limit that is still exactly ours on the same boot, and not the default, was not reset: it stays ours to restore.
   if (same_boot && hold.is_ours(shown, config_.rounding) && !is_factory_default(board.limits, config_.rounding)) {
     hold.found.epoch = epoch;
-    (void)save(hold, Durability::survives_crash);
+    (void)save(board, Durability::survives_crash);
     audit("reload", board.id, 0, "survived", "the driver was loaded again and still shows our " + format(shown));
     return;
   }
@@ -165,7 +173,7 @@ void Engine::reloaded(Board& board, const DriverEpoch& epoch) {
   hold.clocks_locked = false;
   hold.accepted.reset();
   hold.intents.clear();
-  (void)save(hold, Durability::survives_power_cut);
+  (void)save(board, Durability::survives_power_cut);
   audit("reload", board.id, 0, "budget", "shows " + format(shown) + "; the budget's limit is applied again");
 }
 
@@ -200,7 +208,8 @@ std::vector<BoardDraw> Engine::draws(const Board* changed, Milliwatts cap) const
     BoardDraw draw{id, {}, range ? range->low : Milliwatts(0), safe_cap(board)};
     const Milliwatts maximum = board.maximum.value_or(
         config_.node_budget ? config_.node_budget->board_maximum.value_or(kUnknownMaximum) : kUnknownMaximum);
-    draw.silent = is_silent(board);
+    // Room for an increase is only what is seen at this moment; what is in force is believed for a while.
+    draw.silent = is_silent(board) || (changed != nullptr && board.unseen);
     draw.cap = draw.silent ? maximum : highest_possible(board);
     if (&board == changed && !draw.silent) draw.cap = std::max(draw.cap, cap);
     all.push_back(draw);
@@ -215,8 +224,9 @@ void Engine::verify(MonoTime now) {
   }
   list_error_ = listed ? std::string() : listed.error().what;
   for (auto& [id, board] : boards_) {
-    if (budget_ && !board.hold) (void)look(board);
-    if (now < board.retry.next) continue;
+    const bool waits = now < board.retry.next;
+    if (budget_ && (!board.hold || waits)) (void)look(board);  // what it holds by now is in the sum
+    if (waits) continue;
     if (board.wished() || (board.hold && board.hold->parked)) {
       drive(board);
     } else if (board.hold) {

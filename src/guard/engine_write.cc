@@ -91,6 +91,10 @@ WriteOutcome Engine::drive(Board& board) {
     failed(board, seen.error().message());
     return give(WriteState::failed, board.retry.reason);
   }
+  if (!epoch_) {
+    failed(board, "which loading of the driver this is cannot be told");
+    return give(WriteState::failed, board.retry.reason);
+  }
   if (const auto known = reconcile(board); !known) {
     failed(board, known.error().message());
     return give(WriteState::failed, board.retry.reason);
@@ -143,6 +147,7 @@ std::optional<std::string> Engine::must_not_raise(const Board& board, Milliwatts
     }
   }
   if (budget_) {
+    if (!listed_) return "the driver has not listed its boards yet, and all of them are in the budget";
     if (const auto fits = budget_->admits(draws(&board, next), parts_.clock.now()); !fits) {
       refused = true;
       return fits.error().message();
@@ -248,15 +253,27 @@ Result<> Engine::prepare_hold(Board& board, Milliwatts value, bool may_go_unjour
     std::erase_if(hold.sticky, [&](const StickyWish& wish) { return wish.lease == slot->lease; });
     hold.sticky.push_back({slot->lease, static_cast<Authority>(authority), slot->wish.limit});
   }
+  const bool known = std::find(hold.intents.begin(), hold.intents.end(), value) != hold.intents.end();
   hold.add_intent(value);
   // Without power no limit of ours survives, so only what a later boot must know has to reach the disk.
   const bool must_reach_disk = first || becomes_budget;
-  const auto saved = save(hold, must_reach_disk ? Durability::survives_power_cut : Durability::survives_crash);
-  if (saved || may_go_unjournaled) return {};
-  std::erase(hold.intents, value);
-  if (first) board.hold.reset();
+  const auto saved = save(board, must_reach_disk ? Durability::survives_power_cut : Durability::survives_crash);
+  // A circuit does not wait for a disk, but what would be given back must be in the journal, whatever is at stake.
+  if (saved || (may_go_unjournaled && board.snapshot_kept)) return {};
+  if (!known) std::erase(hold.intents, value);
+  drop_unwritten(board, first);
   return fail(ErrorCode::refused, "not written, for the journal cannot be: " + saved.error().message(),
               board.id.text());
+}
+
+/// A write that the journal would not take did not happen, so no later journal may say that it was meant.
+void Engine::drop_unwritten(Board& board, bool first) {
+  if (!first) {
+    (void)journal_->save(*board.hold, Durability::survives_crash);
+    return;
+  }
+  (void)journal_->close(board.id, Durability::survives_crash);
+  board.hold.reset();
 }
 
 Engine::Sent Engine::send(Board& board, Milliwatts value, bool may_go_unjournaled) {
@@ -305,7 +322,7 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
     if (!called) return {WriteState::failed, called.error().message()};
     if (!same_limit(shown, before, config_.rounding)) {  // what our call did instead is ours to undo
       hold.add_intent(shown);
-      (void)save(hold, Durability::survives_crash);
+      (void)save(board, Durability::survives_crash);
     }
     return {WriteState::failed, fmt::format("the driver accepted {} and then shows {}", format(value), format(shown))};
   }
@@ -341,9 +358,9 @@ Engine::Sent Engine::apply_clocks(Board& board) {
   }
   if (!board.hold->clocks_locked) {
     board.hold->clocks_locked = true;
-    if (const auto saved = save(*board.hold, Durability::survives_power_cut); !saved) {
+    if (const auto saved = save(board, Durability::survives_power_cut); !saved) {
       board.hold->clocks_locked = false;
-      if (first) board.hold.reset();
+      drop_unwritten(board, first);
       return {WriteState::refused, "not written, for the journal cannot be: " + saved.error().message()};
     }
   }

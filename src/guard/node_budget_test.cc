@@ -167,6 +167,58 @@ TEST_F(BudgetEngineTest, ALostBoardCountsAtItsMaximumAndAllFallToTheirSafeCaps) 
   EXPECT_EQ(write(id, DeviceId::of("GPU-d"), watts(650)).state, WriteState::refused);
 }
 
+TEST_F(BudgetEngineTest, ABoardThatWasNotReadJustNowLeavesNoRoom) {
+  for (const auto& id : driver.ids()) driver.board(id).requested = watts(500);
+  config.node_budget->limit = Watts(3556);  // 2,200 W of caps
+  start();
+  const LeaseId id = lease(LeaseKind::budget, Authority::fleet);
+  driver.board(b).unreadable = true;
+  run(Seconds(2.5), id);
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::refused) << "b may hold 700 W by now";
+  driver.board(b).unreadable = false;
+  run(Seconds(5), id);
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::applied);
+}
+
+TEST_F(BudgetEngineTest, ABoardWhoseWritesWaitIsStillLookedAt) {
+  for (const auto& id : driver.ids()) driver.board(id).requested = watts(500);
+  config.node_budget->limit = Watts(3556);  // 2,200 W of caps
+  start();
+  LeaseRequest request;
+  request.kind = LeaseKind::budget;
+  request.sticky = true;
+  request.devices = {b};
+  const LeaseId other = *engine->acquire(request);
+  request.devices = {a};
+  request.authority = Authority::fleet;
+  const LeaseId id = *engine->acquire(request);
+  write(other, b, watts(450));
+  driver.board(b).setter = ScriptedBoard::Setter::refuses;
+  write(other, b, watts(400));
+  run(Seconds(8));  // the next try is 8 s away
+  driver.board(b).requested = watts(700);
+  run(Seconds(2.5));
+  EXPECT_EQ(write(id, a, watts(600)).state, WriteState::refused) << "700 + 600 + 500 + 500 W";
+}
+
+TEST_F(BudgetEngineTest, NothingIsRaisedBeforeAllBoardsAreKnown) {
+  for (const auto& id : driver.ids()) driver.board(id).requested = watts(500);
+  config.node_budget->limit = Watts(3556);  // 2,200 W of caps
+  start();
+  const LeaseId id = lease(LeaseKind::budget, Authority::fleet);
+  driver.board(a).setter = ScriptedBoard::Setter::applies_late;
+  write(id, a, watts(300));
+  driver.board(a).setter = ScriptedBoard::Setter::obeys;
+  driver.not_ready = true;
+  start();  // knows a alone, from the journal
+  driver.board(b).requested = driver.board(c).requested = watts(700);
+  driver.land_late(a);
+  driver.board(a).writes.clear();
+  driver.not_ready = false;
+  run(Seconds(1.5));  // a's next try, before the boards are listed again
+  for (const Milliwatts limit : driver.board(a).writes) EXPECT_LE(limit, watts(300));
+}
+
 TEST_F(BudgetEngineTest, InfeasibleBudgetsAreRefusedAtTheLease) {
   config.node_budget->limit = Watts(1500);
   start();

@@ -12,6 +12,7 @@
 namespace flyball::guard {
 
 struct ScriptedBoard {
+  static constexpr Milliwatts kLie{7'000};  ///< what `writes_other` adds
   enum class Setter { obeys, refuses, ignores, writes_other, applies_late, times_out_and_applies };
 
   Milliwatts requested{700'000};
@@ -68,11 +69,12 @@ class ScriptedDriver final : public Driver {
     board.late.reset();
   }
   bool not_ready = false;
+  bool epoch_unknown = false;  ///< which loading this is cannot be told; the rest works
   std::function<void(const DeviceId&, Milliwatts)> before_write;  ///< a test's look at each setter call
 
   std::string name() const override { return "scripted"; }
   Result<DriverEpoch> epoch() override {
-    if (not_ready) return fail(ErrorCode::failed, "the driver is not loaded");
+    if (not_ready || epoch_unknown) return fail(ErrorCode::failed, "the driver is not loaded");
     return DriverEpoch{boot_, load_, "1.0"};
   }
   Result<std::vector<DeviceInfo>> devices() override {
@@ -119,7 +121,7 @@ class ScriptedDriver final : public Driver {
       case ScriptedBoard::Setter::ignores:
         return {};
       case ScriptedBoard::Setter::writes_other:
-        board->requested = std::min(board->maximum, limit + Milliwatts(7'000));
+        board->requested = std::min(board->maximum, limit + ScriptedBoard::kLie);
         return {};
       case ScriptedBoard::Setter::applies_late:
         board->late = limit;

@@ -76,7 +76,7 @@ Result<House> open_house(const Options& options, Driver& driver, Clock& clock, F
   FLYBALL_ASSIGN(house.lock, take_lock(settings.journal));
   FLYBALL_ASSIGN(house.audit, guard::AuditLog::open(files, settings.audit));
   const guard::EngineParts parts{driver, clock, files, *house.audit};
-  FLYBALL_ASSIGN(house.engine, guard::Engine::start(parts, guard::make_engine_config(options.settings)));
+  FLYBALL_ASSIGN(house.engine, guard::Engine::start(parts, guard::EngineConfig(options.settings)));
   return house;
 }
 

@@ -95,10 +95,10 @@ class FakeAuthority final : public guard::LimitAuthority {
   std::vector<guard::WriteRequest> asked;
   std::map<DeviceId, Milliwatts> found;
   bool refuses = false, no_lease = false, defers = false, ends_lease = false;
-  int acquired = 0, renewed = 0, released = 0;
+  int acquired = 0, refused = 0, renewed = 0, released = 0;
 
   Result<guard::LeaseId> acquire(const guard::LeaseRequest& request) override {
-    if (no_lease) return fail(ErrorCode::refused, "observe only here");
+    if (no_lease) return ++refused, fail(ErrorCode::refused, "observe only here");
     for (const DeviceId& device : request.devices) found.emplace(device, *driver_.limits(device)->enforced);
     return static_cast<guard::LeaseId>(++acquired);
   }

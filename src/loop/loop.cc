@@ -17,6 +17,10 @@ constexpr double kHungSteps = 3;
 constexpr double kHungIntervals = 2;
 /// A lease is renewed at this share of its life, so that two renewals may be late.
 constexpr double kRenewAt = 0.3;
+/// Between two asks for a lease that was refused: doubled from the first to the second. A guard that is restarted is
+/// back within seconds; one that refuses for good is not asked at every poll.
+constexpr Seconds kFirstPause{1};
+constexpr Seconds kLongestPause{10};
 /// A guard that keeps ending our lease does not want us.
 constexpr std::uint64_t kMostLeases = 5;
 
@@ -77,7 +81,7 @@ void Loop::keep_lease() {
     ++leases_lost_;
     for (Board& board : boards_) board.expected.reset(), board.deferred.reset();
   }
-  if (leases_lost_ >= kMostLeases) return;
+  if (leases_lost_ >= kMostLeases || now < ask_again_) return;
   const auto acquired = authority_.acquire({.kind = options_.lease,
                                             .authority = options_.authority,
                                             .devices = devices(),
@@ -86,10 +90,12 @@ void Loop::keep_lease() {
   if (acquired) {
     lease_ = *acquired;
     renewed_ = now;
+    ask_pause_ = Seconds(0);
     clear("lease.refused", {});
     return;
   }
-  ++leases_lost_;
+  ask_pause_ = std::clamp(ask_pause_ * 2, kFirstPause, kLongestPause);
+  ask_again_ = now + ask_pause_;
   find(Severity::warning, "lease.refused", {}, "the guard gives no lease: " + acquired.error().what,
        acquired.error().remedy.empty() ? "limits are only observed" : acquired.error().remedy);
 }
@@ -151,6 +157,8 @@ Observation Loop::observe(Seconds interval) {
   if (rate.step_time) step_time_ = *rate.step_time;
   observation.tokens_per_second = rate.tokens_per_second;
   observation.step_time = rate.step_time;
+  observation.rate_from = rate.from;
+  observation.rate_to = rate.to;
   observation.tokens = rate_.tokens();
   observation.phase = phase_;
   const Seconds left = options_.run_length - (clock_.now() - started_);

@@ -108,7 +108,8 @@ class Loop {
   bool progress_missing_ = false;
   Seconds step_time_;  ///< the last one known
   std::optional<MonoTime> progressed_;
-  MonoTime started_, interval_start_, renewed_;
+  MonoTime started_, interval_start_, renewed_, ask_again_;
+  Seconds ask_pause_;
   std::optional<guard::LeaseId> lease_;
   std::uint64_t decisions_ = 0, writes_ = 0, writes_refused_ = 0;
   std::uint64_t leases_lost_ = 0;

@@ -143,6 +143,17 @@ TEST(Loop, WithoutALeaseItGoesOnObserving) {
   EXPECT_NEAR(account.energy.value(), 225 * 60, 1e-6);
 }
 
+TEST(Loop, AGuardThatComesBackIsAskedAgain) {
+  Rig rig;
+  rig.authority.no_lease = true;
+  rig.policy.wish = [](const Observation& o) { return wish_for(o, 180'000_mW); };
+  rig.run(120_s, [&] {
+    if (rig.clock.now() == MonoTime(40'000'000'000)) rig.authority.no_lease = false;
+  });
+  EXPECT_FALSE(rig.authority.asked.empty()) << "it was away for 40 s";
+  EXPECT_LE(rig.authority.refused, 8) << "1, 2, 4 … 10 s apart, not at each poll";
+}
+
 TEST(Loop, FreezesWhenSomeoneOutsideLimitsTheBoard) {
   Rig rig;
   rig.policy.wish = [](const Observation& o) { return wish_for(o, 200'000_mW); };
@@ -384,6 +395,25 @@ TEST(StepRate, ARestartedJobKeepsItsTokensAndStartsItsRateAnew) {
   rate.add({MonoTime(20'000'000'000), Phase::training, 4, 400});
   EXPECT_DOUBLE_EQ(*rate.take().tokens_per_second, 50);
   EXPECT_FALSE(rate.take().tokens_per_second.ok());
+}
+
+TEST(StepRate, ACheckpointBetweenTwoStepsIsPartOfNeither) {
+  const auto at = [](int seconds) { return MonoTime(seconds * 1'000'000'000LL); };
+  StepRate rate;
+  for (int t = 0; t <= 10; t += 2) rate.add({at(t), Phase::training, static_cast<std::uint64_t>(t) / 2, 500U * t});
+  EXPECT_DOUBLE_EQ(*rate.take().tokens_per_second, 500);
+  // The last step ended at 10 s; twenty seconds of checkpoint; the next one ends at 32 s.
+  rate.add({at(10), Phase::checkpoint, 5, 5000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(10), Phase::training, 5, 5000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(32), Phase::training, 6, 6000});
+  EXPECT_FALSE(rate.take().tokens_per_second.ok());
+  rate.add({at(34), Phase::training, 7, 7000});
+  const StepRate::Rate after = rate.take();
+  EXPECT_DOUBLE_EQ(*after.tokens_per_second, 500);
+  EXPECT_EQ(after.from, at(32));
+  EXPECT_EQ(rate.tokens(), 7000u);
 }
 
 }  // namespace

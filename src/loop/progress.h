@@ -18,12 +18,14 @@ class ProgressSource {
 };
 
 /// Speed over whole steps: from the last step that ended before the interval to the last one that ended in it. Steps
-/// counted in a fixed window would beat with it.
+/// counted in a fixed window would beat with it. A checkpoint or an evaluation between two steps is no part of either:
+/// the window ends before it, and the next one begins with the first step that ended after it.
 class StepRate {
  public:
   struct Rate {
     Sample<double> tokens_per_second;
     Sample<Seconds> step_time;
+    MonoTime from, to;
   };
 
   /// At every poll. Counts that fall belong to another job: the rate begins anew.
@@ -37,6 +39,7 @@ class StepRate {
 
  private:
   std::optional<WorkloadProgress> first_, anchor_, last_;
+  bool interrupted_ = false;  ///< the job did something else since its last step
 };
 
 }  // namespace flyball::loop

@@ -21,6 +21,9 @@ class Policy {
   /// Forgets all that was learnt; the next observation is the first of a run.
   virtual void reset(std::uint64_t seed) = 0;
   virtual Proposal decide(const Observation& observation) = 0;
+  /// An interval in which the limits found held throughout (a block of a switchback): a baseline window that the run
+  /// has paid for already. Nothing is asked; a policy that compares with a baseline may take it in.
+  virtual void observe_baseline(const Observation&) {}
 };
 
 struct Description {

@@ -83,7 +83,7 @@ TEST(Registry, KnowsItsNamesAndExplainsOthers) {
     EXPECT_EQ(made.error().code, ErrorCode::input) << bad;
     EXPECT_FALSE(made.error().remedy.empty() && made.error().what.find("above") == std::string::npos) << bad;
   }
-  EXPECT_NE(make("bandit", {}).error().message().find("static:WATTS"), std::string::npos);
+  EXPECT_NE(make("bandits", {}).error().message().find("static:WATTS"), std::string::npos);
 }
 
 TEST(Registry, SweepNeedsExactlyOneObjectiveInItsRange) {

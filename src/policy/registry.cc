@@ -1,9 +1,13 @@
 #include <utility>
 
 #include "base/text.h"
+#include "policy/bandit.h"
 #include "policy/fixed.h"
+#include "policy/model.h"
+#include "policy/pi.h"
 #include "policy/policy.h"
 #include "policy/sweep.h"
+#include "policy/utilisation.h"
 
 namespace flyball::policy {
 namespace {
@@ -35,6 +39,12 @@ std::vector<Description> descriptions() {
       {"none", "leaves every limit as it was found; what all others are compared with"},
       {"static:WATTS", "one limit for every GPU, from the first decision to the last"},
       {"sweep", "tries each limit for a while, then keeps the best one that the objective allows"},
+      {"model", "learns the job's own curve and spends the loss it may cause where it saves most"},
+      {"threshold", "25 W less while a GPU is used less than 80 %, else the limit found"},
+      {"hysteresis", "25 W less below 70 % of utilisation, 25 W more above 90 %, as it is in between"},
+      {"utilisation", "the limit found times the GPU's utilisation"},
+      {"pi", "a PI controller from the measured loss to the loss allowed; needs --max-loss"},
+      {"bandit", "Thompson sampling with forgetting over limits 25 W apart"},
   };
 }
 
@@ -42,6 +52,12 @@ Result<std::unique_ptr<Policy>> make(std::string_view spec, const Objective& obj
   if (spec == "none") return std::make_unique<None>();
   if (spec.substr(0, kStatic.size()) == kStatic) return make_static(spec.substr(kStatic.size()));
   if (spec == "sweep") return Sweep::make(objective);
+  if (spec == "model") return Model::make(objective);
+  if (spec == "threshold") return std::make_unique<UtilisationSteps>(UtilisationSteps::threshold());
+  if (spec == "hysteresis") return std::make_unique<UtilisationSteps>(UtilisationSteps::hysteresis());
+  if (spec == "utilisation") return std::make_unique<UtilisationProportional>();
+  if (spec == "pi") return Pi::make(objective);
+  if (spec == "bandit") return Bandit::make(objective);
   return fail(ErrorCode::input, "'" + std::string(spec.substr(0, 60)) + "' is not a policy", "--policy",
               "known are " + known_forms());
 }

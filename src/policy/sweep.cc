@@ -1,17 +1,14 @@
 #include "policy/sweep.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
+#include "policy/plan.h"
 
 namespace flyball::policy {
 namespace {
 
-/// The step of published power limit sweeps (Zeus, NSDI 2023).
-constexpr Milliwatts kGridStep{25'000};
 /// Intervals in which a step ended. A limit holds within a second, but the step in hand straddles the change.
 constexpr int kSettleIntervals = 1;
 /// The first limit is the one that all others are compared with, and measuring it costs nothing.
@@ -25,23 +22,6 @@ constexpr double kClear = 2;
 /// Evaluations and checkpoints last minutes; longer than that and the limit is given up as not measurable.
 constexpr int kSkipAtMost = 60;
 
-bool is_training(Phase phase) { return phase == Phase::training || phase == Phase::unknown; }
-
-/// Mean power of all GPUs over the interval, by the energy counter where there is one.
-std::optional<Watts> total_power(const Observation& observation) {
-  Watts total;
-  for (const GpuObservation& gpu : observation.gpus) {
-    if (gpu.energy && observation.interval > Seconds(0)) {
-      total += *gpu.energy / observation.interval;
-    } else if (gpu.power) {
-      total += *gpu.power;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return total;
-}
-
 double relative_error(const RunningStats& stats) {
   if (stats.count() < 2 || stats.mean() <= 0) return 0;
   return stats.sd() / std::sqrt(static_cast<double>(stats.count())) / stats.mean();
@@ -50,52 +30,37 @@ double relative_error(const RunningStats& stats) {
 }  // namespace
 
 Result<std::unique_ptr<Policy>> Sweep::make(const Objective& objective) {
-  if (objective.alpha.has_value() == objective.max_loss_fraction.has_value()) {
-    return fail(ErrorCode::input, "the policy sweep needs one objective", "--policy sweep",
-                "give either --max-loss 0.012 or --alpha 2");
-  }
-  const double bound = objective.alpha ? *objective.alpha : *objective.max_loss_fraction;
-  if (!std::isfinite(bound) || bound < 0 || (objective.max_loss_fraction && bound >= 1)) {
-    return fail(ErrorCode::input, fmt::format("{} is outside its range", bound),
-                objective.alpha ? "--alpha" : "--max-loss",
-                objective.alpha ? "alpha is 0 or more" : "a loss is a fraction from 0 to below 1");
-  }
+  FLYBALL_TRY(check_objective(objective, "sweep"));
   return std::unique_ptr<Policy>(new Sweep(objective));
 }
 
 void Sweep::reset(std::uint64_t) {
   steps_.clear();
-  found_.clear();
+  found_.reset();
   current_ = 0;
   picked_.reset();
   picked_reason_.clear();
 }
 
-/// The grid: the limit found, then whole multiples of the grid step below it down to the highest of the boards' minima,
-/// which is itself the last one.
 bool Sweep::plan(const Observation& observation) {
-  std::vector<GpuProposal> as_found;
-  Milliwatts found{}, lowest{};
-  for (const GpuObservation& gpu : observation.gpus) {
-    if (!gpu.limit_enforced || !gpu.minimum) return false;
-    found = std::max(found, *gpu.limit_enforced);
-    lowest = std::max(lowest, *gpu.minimum);
-    as_found.push_back({gpu.device, *gpu.limit_enforced, {}});
-  }
-  if (as_found.empty()) return false;
-  found_ = std::move(as_found);
-  const auto add = [this](Milliwatts limit) {
+  found_ = FoundLimits::of(observation);
+  if (!found_) return false;
+  for (const Milliwatts limit : found_->grid()) {
     Step step;
     step.limit = limit;
     steps_.push_back(step);
-  };
-  add(found);
-  const std::int64_t grid = kGridStep.value();
-  for (std::int64_t limit = (found.value() - 1) / grid * grid; limit > lowest.value(); limit -= grid) {
-    add(Milliwatts(limit));
   }
-  if (lowest < found) add(lowest);
   return true;
+}
+
+void Sweep::observe_baseline(const Observation& observation) {
+  const auto power = total_power(observation);
+  if (picked_ || !is_training(observation.phase) || !power) return;
+  if (steps_.empty() && !plan(observation)) return;
+  steps_.front().power.add(power->value());
+  if (observation.tokens_per_second && *observation.tokens_per_second > 0) {
+    steps_.front().rate.add(*observation.tokens_per_second);
+  }
 }
 
 void Sweep::measure(const Observation& observation) {
@@ -169,20 +134,14 @@ void Sweep::advance() {
                            : "kept after " + std::to_string(current_ + 1) + " limits were tried";
 }
 
-Proposal Sweep::propose(Milliwatts limit, std::string reason) const {
-  Proposal proposal{found_, std::move(reason)};
-  for (GpuProposal& gpu : proposal.gpus) gpu.power_limit = std::min(*gpu.power_limit, limit);
-  return proposal;
-}
-
 Proposal Sweep::decide(const Observation& observation) {
   if (steps_.empty() && !plan(observation)) return {{}, "the boards' limits are not known yet"};
   if (!picked_) {
     measure(observation);
     if (finished(steps_[current_])) advance();
   }
-  if (picked_) return propose(*picked_, picked_reason_);
-  return propose(steps_[current_].limit, "trying " + format(steps_[current_].limit));
+  if (picked_) return found_->propose(*picked_, picked_reason_);
+  return found_->propose(steps_[current_].limit, "trying " + format(steps_[current_].limit));
 }
 
 }  // namespace flyball::policy

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/stats.h"
+#include "policy/job.h"
 #include "policy/policy.h"
 
 namespace flyball::policy {
@@ -25,6 +26,7 @@ class Sweep final : public Policy {
   std::string name() const override { return "sweep"; }
   void reset(std::uint64_t seed) override;
   Proposal decide(const Observation& observation) override;
+  void observe_baseline(const Observation& observation) override;
 
  private:
   /// What was seen while one limit held.
@@ -48,11 +50,9 @@ class Sweep final : public Policy {
   void advance();
   Outcome outcome(const Step& step) const;
   Milliwatts pick() const;
-  /// No GPU above the limit it was found at.
-  Proposal propose(Milliwatts limit, std::string reason) const;
 
   Objective objective_;
-  std::vector<GpuProposal> found_;
+  std::optional<FoundLimits> found_;
   std::vector<Step> steps_;  ///< descending limits, the one found first; empty = not begun
   std::size_t current_ = 0;
   std::optional<Milliwatts> picked_;

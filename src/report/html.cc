@@ -32,7 +32,7 @@ p { margin: 8px 0; max-width: 75ch; } .soft, footer { color: var(--soft); } foot
 .figures .note { color: var(--soft); font-size: 12.5px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: 10px 0; width: 100%; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: 4px 0; } th, td { padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-thead th { color: var(--soft); font-size: 13px; } tbody th { font-weight: 400; } .n { text-align: right; }
+thead th { color: var(--soft); font-size: 13px; } tbody th { font-weight: 400; } .n { text-align: right; } td.n { white-space: nowrap; }
 ul.findings { list-style: none; padding: 0; } .findings li { border-left: 4px solid var(--line); padding: 4px 0 4px 12px; margin: 10px 0; }
 .findings .alarm { border-color: var(--alarm); } .findings .warning { border-color: var(--warn); } .alarm b { color: var(--alarm); } .warning b { color: var(--warn); }
 figure { margin: 12px 0; } figcaption { font-weight: 600; margin-bottom: 4px; }

@@ -112,7 +112,7 @@ void Gpu::set_load(const Load& load) {
   if (point.clock_fraction > ceiling) point = curve_->at_clock(ceiling);
   clock_ = point.clock_fraction;
   limited_ = point.limited;
-  rate_ = rate_at(clock_, load.compute_share);
+  rate_ = rate_at(point.pace_fraction, load.compute_share);
   busy_power_ = idle + scale * (point.power.value() - idle) + leak;
   wait_power_ = std::max(idle_power_, load.wait_power_fraction * busy_power_);
 }

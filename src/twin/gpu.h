@@ -84,6 +84,9 @@ class Gpu {
   void end_tick();
 
   GpuTruth truth() const;
+  /// Of the truth, what a node's meters need each tick.
+  Watts tick_power() const { return Watts(power_); }
+  double tick_busy_fraction() const { return busy_fraction_; }
   const Sensor& sensor() const { return sensor_; }
   Sensor& sensor() { return sensor_; }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "twin/clock_preset.h"
 #include "twin/machine.h"
 
 namespace flyball::twin {
@@ -22,6 +23,34 @@ MachineParameters quiet() {
   p.job.exposed_wait_fraction = 0;
   p.job.activity_fraction = 1;
   return p;
+}
+
+// The knots of the fit are what a board does under a locked clock, and what a limit at that power leads to.
+TEST(PowerCurve, FollowsMeasuredClocks) {
+  for (const std::string& name : clock_preset_names()) {
+    const ClockPreset preset = *clock_preset(name);
+    if (preset.points.empty()) continue;
+    MachineParameters p = quiet();
+    p.preset = name;
+    p.gpu = *gpu_preset("a100-sxm4-80gb-500w");
+    p.gpu.board_power_sd = p.gpu.leakage_per_kelvin = 0;
+    p.gpu.settle_time = 0_s;
+    for (const ClockPoint& point : preset.points) {
+      auto locked = Machine::create(p);
+      ASSERT_TRUE(locked) << locked.error().message();
+      locked->gpus()[0].lock_clocks({Hertz(0), point.clock});
+      locked->advance(100_s);
+      EXPECT_NEAR(locked->job().last_step().duration.value() / p.job.step_time.value() / point.time, 1, 2e-3);
+      EXPECT_NEAR(locked->gpus()[0].truth().power / point.power, 1, 2e-3);
+      EXPECT_NEAR(locked->gpus()[0].truth().sm_clock / point.clock, 1, 1e-9);
+      auto limited = Machine::create(p);
+      limited->gpus()[0].set_limit(Milliwatts::from(point.power));
+      limited->advance(100_s);
+      EXPECT_NEAR(limited->job().last_step().duration / locked->job().last_step().duration, 1, 5e-3);
+    }
+    EXPECT_FALSE(preset.source.empty());
+    EXPECT_FALSE(preset.licence.empty());
+  }
 }
 
 TEST(PowerCurve, ParametricInvertsItsOwnFormula) {

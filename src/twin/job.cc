@@ -23,17 +23,44 @@ void keep(std::vector<T>& records, T record) {
 }  // namespace
 
 Job::Job(const JobParameters& parameters, std::size_t ranks, Random random)
-    : parameters_(parameters), random_(random), work_(ranks, 1.0), left_(ranks, 0.0) {
+    : parameters_(parameters),
+      random_(random),
+      // Streams of their own: a job with jitter has the same noise as one without.
+      jitter_(Random(random).fork(1)),
+      stalls_(Random(random).fork(2)),
+      work_(ranks, 1.0),
+      duty_(ranks, 1.0),
+      stage_(ranks, 0),
+      left_(ranks, 0.0),
+      waited_(ranks, 0.0),
+      reported_(ranks, 0.0) {
   double most = 0;
-  for (double& work : work_) {
-    work = std::max(0.1, 1 + parameters_.rank_work_sd * random_.normal());
-    most = std::max(most, work);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    work_[i] = std::max(0.1, 1 + parameters_.rank_work_sd * random_.normal());
+    if (i == 0) work_[i] *= 1 + parameters_.straggler_fraction;
+    most = std::max(most, work_[i]);
   }
-  // The rank with most work takes the stated step time; the others have slack.
-  const double compute = 1 - parameters_.exposed_wait_fraction - parameters_.absorbable_wait_fraction;
-  for (double& work : work_) work *= compute * parameters_.step_time.value() / most;
+  const double fractions =
+      parameters_.exposed_wait_fraction + parameters_.absorbable_wait_fraction + parameters_.memory_fraction;
+  compute_time_ = (1 - fractions) * parameters_.step_time.value();
+  const auto batches = static_cast<double>(parameters_.microbatches);
+  microbatch_time_ = compute_time_ / (batches + static_cast<double>(hops()));
+  for (std::size_t i = 0; i < ranks; ++i) {
+    // The rank with most work takes the stated step time; the others have slack.
+    work_[i] *= batches * microbatch_time_ / most;
+    stage_[i] = i % parameters_.pipeline_stages;
+    duty_[i] = 1 - static_cast<double>(hops() - stage_[i]) / batches;
+  }
   drift_ = parameters_.drift_sd * random_.normal();
+  next_stall_ = -std::log(1 - stalls_.uniform()) * parameters_.stall_interval.value();
+  next_checkpoint_ = parameters_.checkpoint_interval.value();
   part_left_ = parameters_.startup_time.value();
+}
+
+std::uint64_t Job::stages_at_work() const { return part_ == Part::fill ? hop_ + 1 : hops() - hop_; }
+
+double Job::hop_time() const {
+  return microbatch_time_ * (part_ == Part::fill ? parameters_.forward_fraction : 1 - parameters_.forward_fraction);
 }
 
 void Job::draw_noise(double now) {
@@ -71,10 +98,18 @@ void Job::load(std::span<Gpu> gpus) const {
   Load load;
   load.wait_power_fraction = stalled_ ? parameters_.hung_power_fraction : parameters_.wait_power_fraction;
   switch (part_) {
+    case Part::fill:
     case Part::compute:
+    case Part::drain:
+    case Part::slack:
     case Part::exchange:
+    case Part::stall:
       load.activity = parameters_.activity_fraction;
       load.compute_share = parameters_.compute_share;
+      break;
+    case Part::update:
+      load.activity = parameters_.memory_activity_fraction;
+      load.compute_share = parameters_.memory_compute_share;
       break;
     case Part::evaluation:
       load.activity = parameters_.evaluation_activity_fraction;
@@ -92,66 +127,153 @@ void Job::load(std::span<Gpu> gpus) const {
 }
 
 double Job::until_end(std::span<const Gpu> gpus, double job_per_real) const {
-  if (hung_ || part_ == Part::finished) return std::numeric_limits<double>::infinity();
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (stalled_ || part_ == Part::finished) return kNever;
   double until = part_left_;
+  if (in_hop()) {
+    // A hop is the work of one stage, at the pace of its slowest rank.
+    double slowest = kNever;
+    for (std::size_t i = stages_at_work() - 1; i < gpus.size(); i += parameters_.pipeline_stages) {
+      slowest = std::min(slowest, gpus[i].rate());
+    }
+    return part_left_ / slowest / job_per_real;
+  }
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    if (gpus[i].lost()) return std::numeric_limits<double>::infinity();
-    until = std::max(until, left_[i] / gpus[i].rate());
+    if (left_[i] > 0) until = std::max(until, left_[i] / gpus[i].rate());
   }
   return until / job_per_real;
 }
 
 void Job::spend(std::span<Gpu> gpus, double real, double job_per_real) {
-  if (!hung_) part_left_ = std::max(0.0, part_left_ - real * job_per_real);
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    Gpu& gpu = gpus[i];
-    if (part_ == Part::startup || part_ == Part::finished || gpu.lost()) {
-      gpu.spend_idle(Seconds(real));
-    } else if (part_ == Part::checkpoint && !hung_) {
-      gpu.spend_busy(Seconds(real));
-    } else {
-      const double pace = hung_ ? 0 : gpu.rate() * job_per_real;
-      const double busy = left_[i] > kDone && pace > 0 ? std::min(real, left_[i] / pace) : 0;
-      left_[i] = std::max(0.0, left_[i] - busy * pace);
-      if (busy > 0) gpu.spend_busy(Seconds(busy));
-      if (real > busy) gpu.spend_waiting(Seconds(real - busy));
+  if (!hung_) floor_left_ = std::max(0.0, floor_left_ - real * job_per_real);
+  if (in_hop()) {
+    if (!stalled_) {
+      const double share = real / until_end(gpus, job_per_real);
+      part_left_ = share < 1 ? part_left_ * (1 - share) : 0;
     }
+  } else if (!hung_) {
+    part_left_ = std::max(0.0, part_left_ - real * job_per_real);
+  }
+  for (std::size_t i = 0; i < gpus.size(); ++i) spend_rank(gpus[i], i, real, job_per_real);
+}
+
+void Job::spend_rank(Gpu& gpu, std::size_t rank, double real, double job_per_real) {
+  if (part_ == Part::startup || part_ == Part::finished || gpu.lost()) return gpu.spend_idle(Seconds(real));
+  if (part_ == Part::checkpoint && !hung_) return gpu.spend_busy(Seconds(real));
+  double busy = 0;
+  if (in_hop()) {
+    if (!stalled_ && stage_[rank] < stages_at_work()) busy = real;
+  } else {
+    const double pace = hung_ ? 0 : gpu.rate() * job_per_real;
+    if (left_[rank] > kDone && pace > 0) {
+      const double worked = std::min(real, left_[rank] / pace);
+      left_[rank] = std::max(0.0, left_[rank] - worked * pace);
+      busy = part_ == Part::compute ? worked * duty_[rank] : worked;
+    }
+  }
+  if (busy > 0) gpu.spend_busy(Seconds(busy));
+  if (real > busy) {
+    gpu.spend_waiting(Seconds(real - busy));
+    if (in_step()) waited_[rank] += real - busy;
   }
 }
 
 void Job::finish_part(MonoTime at) {
-  const auto due = [this](std::uint64_t every) { return every > 0 && steps_ % every == 0; };
-  if (part_ == Part::compute && parameters_.exposed_wait_fraction > 0) return enter(Part::exchange, at);
-  const bool step_ended = part_ == Part::compute || part_ == Part::exchange;
-  if (step_ended) finish_step(at);
-  if (step_ended && due(parameters_.evaluation_every)) return enter(Part::evaluation, at);
-  if ((step_ended || part_ == Part::evaluation) && due(parameters_.checkpoint_every)) {
-    return enter(Part::checkpoint, at);
+  if (in_hop() && hop_ + 1 < hops()) {
+    ++hop_;
+    part_left_ = hop_time();
+    return;
   }
-  const bool all = parameters_.stop_after_steps > 0 && steps_ >= parameters_.stop_after_steps;
-  enter(all ? Part::finished : Part::compute, at);
+  if (in_step()) {
+    const Part next = after(part_, at);
+    if (next != Part::finished) return enter(next, at);
+    finish_step(at);
+    return enter(after_step(at), at);
+  }
+  if (part_ == Part::evaluation && checkpoint_due_) return enter(Part::checkpoint, at);
+  enter(all_done() ? Part::finished : first_part(), at);
+}
+
+/// The next part of the step that has any length; `finished` at its end.
+Job::Part Job::after(Part part, MonoTime at) {
+  switch (part) {
+    case Part::fill:
+      return Part::compute;
+    case Part::compute:
+      if (hops() > 0) return Part::drain;
+      [[fallthrough]];
+    case Part::drain:
+      if (floor_left_ > kDone) return Part::slack;
+      [[fallthrough]];
+    case Part::slack:
+      if (parameters_.exposed_wait_fraction > 0) return Part::exchange;
+      [[fallthrough]];
+    case Part::exchange:
+      if (parameters_.memory_fraction > 0) return Part::update;
+      [[fallthrough]];
+    case Part::update:
+      if (parameters_.stall_interval > Seconds(0) && at.seconds() >= next_stall_) return Part::stall;
+      [[fallthrough]];
+    default:
+      return Part::finished;
+  }
 }
 
 void Job::finish_step(MonoTime at) {
   ++steps_;
   last_step_ = {steps_, at, Seconds(step_real_)};
+  reported_ = waited_;
   keep(step_records_, last_step_);
+}
+
+Job::Part Job::after_step(MonoTime at) {
+  const auto due = [this](std::uint64_t every) { return every > 0 && steps_ % every == 0; };
+  checkpoint_due_ = due(parameters_.checkpoint_every);
+  if (parameters_.checkpoint_interval > Seconds(0) && at.seconds() >= next_checkpoint_) {
+    checkpoint_due_ = true;
+    next_checkpoint_ = at.seconds() + parameters_.checkpoint_interval.value();
+  }
+  if (due(parameters_.evaluation_every)) return Part::evaluation;
+  if (checkpoint_due_) return Part::checkpoint;
+  return all_done() ? Part::finished : first_part();
+}
+
+void Job::begin_step() {
+  step_real_ = 0;
+  // Wait that slower compute may use: the step does not go on to its exchange before its floor.
+  floor_left_ = compute_time_ + parameters_.absorbable_wait_fraction * parameters_.step_time.value();
 }
 
 void Job::enter(Part part, MonoTime at) {
   part_ = part;
   std::fill(left_.begin(), left_.end(), 0.0);
   part_left_ = 0;
+  hop_ = 0;
   Phase phase = Phase::training;
+  if (part == first_part()) begin_step();
   switch (part) {
+    case Part::fill:
+    case Part::drain:
+      part_left_ = hop_time();
+      break;
     case Part::compute:
       left_ = work_;
-      // Wait that slower compute may use: the step cannot end before its floor.
-      part_left_ = (1 - parameters_.exposed_wait_fraction) * parameters_.step_time.value();
-      step_real_ = 0;
+      if (parameters_.rank_jitter_sd > 0) {
+        for (double& left : left_) left *= std::max(0.1, 1 + parameters_.rank_jitter_sd * jitter_.normal());
+      }
+      break;
+    case Part::slack:
+      part_left_ = floor_left_;
       break;
     case Part::exchange:
       part_left_ = parameters_.exposed_wait_fraction * parameters_.step_time.value();
+      break;
+    case Part::update:
+      std::fill(left_.begin(), left_.end(), parameters_.memory_fraction * parameters_.step_time.value());
+      break;
+    case Part::stall:
+      part_left_ = parameters_.stall_time.value();
+      next_stall_ = at.seconds() - std::log(1 - stalls_.uniform()) * parameters_.stall_interval.value();
       break;
     case Part::evaluation:
       std::fill(left_.begin(), left_.end(), parameters_.evaluation_time.value());
@@ -173,20 +295,40 @@ void Job::enter(Part part, MonoTime at) {
   keep(phase_changes_, PhaseChange{at, phase, steps_});
 }
 
+Phase Job::step_part() const {
+  if (part_ == Part::update) return Phase::optimizer;
+  return part_ == Part::slack || part_ == Part::exchange || part_ == Part::stall ? Phase::gradient_sync : phase_;
+}
+
 std::uint64_t Job::tokens() const {
   return static_cast<std::uint64_t>(static_cast<double>(steps_) * parameters_.tokens_per_step);
 }
 
 double Job::exact_tokens() const {
-  double part = 0;
+  if (!in_step()) return static_cast<double>(steps_) * parameters_.tokens_per_step;
   const double step = parameters_.step_time.value();
-  if (part_ == Part::compute) {
-    double left = 0;  // the rank that is furthest behind
+  // Computing and its slack are done as far as the later of the two.
+  const double block = compute_time_ + parameters_.absorbable_wait_fraction * step;
+  const double filled = static_cast<double>(hops()) * microbatch_time_ * parameters_.forward_fraction;
+  const double body = static_cast<double>(parameters_.microbatches) * microbatch_time_;
+  double computed = compute_time_;  // s of job time at full clocks
+  if (part_ == Part::fill) {
+    computed = static_cast<double>(hop_ + 1) * hop_time() - part_left_;
+  } else if (part_ == Part::compute) {
+    double left = 0;  // of the rank that is furthest behind
     for (std::size_t i = 0; i < left_.size(); ++i) left = std::max(left, left_[i] / work_[i]);
-    const double compute = (1 - parameters_.exposed_wait_fraction) * step;
-    part = (1 - parameters_.exposed_wait_fraction) * (1 - std::max(left, part_left_ / compute));
-  } else if (part_ == Part::exchange) {
-    part = 1 - part_left_ / step;
+    computed = filled + body * std::max(0.0, 1 - left);
+  } else if (part_ == Part::drain) {
+    computed = filled + body + static_cast<double>(hop_ + 1) * hop_time() - part_left_;
+  }
+  const double early = std::min(computed / compute_time_, 1 - floor_left_ / block) * block;
+  double part = early / step;
+  const double exchange = parameters_.exposed_wait_fraction;
+  if (part_ == Part::exchange) part = block / step + exchange - part_left_ / step;
+  if (part_ == Part::update) {
+    part = 1 - *std::max_element(left_.begin(), left_.end()) / step;
+  } else if (part_ == Part::stall) {
+    part = 1;
   }
   return (static_cast<double>(steps_) + std::clamp(part, 0.0, 1.0)) * parameters_.tokens_per_step;
 }

@@ -37,7 +37,12 @@ Machine::Machine(const MachineParameters& parameters, std::unique_ptr<PowerCurve
 
 Result<Machine> Machine::create(const MachineParameters& parameters) {
   FLYBALL_TRY(check(parameters));
-  return Machine(parameters, std::make_unique<PowerCurve>(PowerCurve::parametric(parameters.gpu)));
+  FLYBALL_ASSIGN(const ClockPreset preset, clock_preset(parameters.preset));
+  return Machine(
+      parameters,
+      std::make_unique<PowerCurve>(
+          preset.points.empty() ? PowerCurve::parametric(parameters.gpu)
+                                : PowerCurve::clocked(preset.points, parameters.job.compute_share, parameters.gpu)));
 }
 
 Result<Machine> Machine::create(const MachineParameters& parameters, const curve::Curve& curve) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace flyball::twin {
 namespace {
 
@@ -43,6 +45,47 @@ TEST(Parameters, ValuesCarryTheirUnits) {
   EXPECT_FALSE(set_parameter(p, "gpus", "-1"));
   EXPECT_FALSE(set_parameter(p, "gpu.has_fan", "yes"));
   EXPECT_FALSE(set_parameter(p, "gpu.name", ""));
+}
+
+TEST(Parameters, ShortNamesAreTheSameKeys) {
+  MachineParameters p;
+  for (const auto& [name, value, key] : {std::tuple{"absorbable_wait_fraction", "0.07", "job.absorbable_wait_fraction"},
+                                         {"wait_power_fraction", "30%", "job.wait_power_fraction"},
+                                         {"step_s", "1.5", "job.step_time"},
+                                         {"checkpoint_every_s", "600", "job.checkpoint_interval"},
+                                         {"noise_fraction", "0.01", "job.throughput_noise_sd"},
+                                         {"drift_fraction", "0.002", "job.drift_sd"},
+                                         {"idle_power", "70W", "gpu.idle_power"},
+                                         {"gpus", "4", "gpus"}}) {
+    EXPECT_TRUE(set_parameter(p, name, value)) << name;
+    EXPECT_EQ(parameter_key(name).value_or(""), key);
+  }
+  EXPECT_DOUBLE_EQ(p.job.absorbable_wait_fraction, 0.07);
+  EXPECT_DOUBLE_EQ(p.job.wait_power_fraction, 0.3);
+  EXPECT_EQ(p.job.step_time, Seconds(1.5));
+  EXPECT_EQ(p.job.checkpoint_interval, Seconds(600));
+  EXPECT_TRUE(set_parameter(p, "step_s", "250 ms")) << "a unit of its own counts";
+  EXPECT_EQ(p.job.step_time, Seconds(0.25));
+  EXPECT_EQ(p.gpus, 4U);
+  EXPECT_EQ(p.node.gpus, NodeParameters{}.gpus);
+}
+
+TEST(Parameters, EachHasASource) {
+  for (const ParameterInfo& info : list_parameters({})) EXPECT_FALSE(info.source.empty()) << info.key;
+}
+
+TEST(Parameters, ARefusalNamesKeyValueRangeAndRemedy) {
+  MachineParameters p;
+  ASSERT_TRUE(set_parameter(p, "absorbable_wait_fraction", "2"));
+  const Error error = check(p).error();
+  EXPECT_THAT(error.message(), HasSubstr("job.absorbable_wait_fraction is 2, allowed is 0 to 0.9"));
+  EXPECT_FALSE(error.remedy.empty());
+  p = {};
+  p.preset = "a100";
+  EXPECT_THAT(check(p).error().message(), HasSubstr("a100-sxm-bloom"));
+  p = {};
+  p.job.pipeline_stages = 2;
+  EXPECT_THAT(check(p).error().message(), HasSubstr("job.pipeline_stages is 2, allowed is 1 to 1"));
 }
 
 TEST(Parameters, WhatHasNoPhysicsIsRefusedAndAllOfItNamed) {

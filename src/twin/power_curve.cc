@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <vector>
+
+#include "curve/monotone_cubic.h"
 
 namespace flyball::twin {
 
@@ -28,21 +31,54 @@ PowerCurve PowerCurve::parametric(const GpuParameters& parameters) {
   curve.rows_per_clock_ = kCells / (1 - curve.lowest_clock_);
   for (std::size_t i = 0; i <= kCells; ++i) {
     const double x = curve.lowest_clock_ + static_cast<double>(i) / curve.rows_per_clock_;
-    curve.power_by_clock_[i] = formula(x, parameters);
+    curve.by_clock_[i] = {x, formula(x, parameters), x};
   }
-  curve.lowest_ = curve.power_by_clock_.front();
-  curve.unlimited_ = curve.power_by_clock_.back();
-  curve.rows_per_watt_ = kCells / (curve.unlimited_ - curve.lowest_);
-  for (std::size_t i = 0; i <= kCells; ++i) {
-    const double power = curve.lowest_ + static_cast<double>(i) / curve.rows_per_watt_;
-    // The formula rises with the clock, so the table by clock can be searched.
-    const auto above = std::lower_bound(curve.power_by_clock_.begin() + 1, curve.power_by_clock_.end() - 1, power);
-    const auto row = static_cast<double>(std::distance(curve.power_by_clock_.begin(), above)) - 1;
-    const double low = *std::prev(above);
-    const double part = std::clamp((power - low) / (*above - low), 0.0, 1.0);
-    curve.by_limit_[i] = {curve.lowest_clock_ + (row + part) / curve.rows_per_clock_, power};
-  }
+  curve.invert();
   return curve;
+}
+
+PowerCurve PowerCurve::clocked(std::span<const ClockPoint> points, double compute_share,
+                               const GpuParameters& parameters) {
+  std::vector<double> clock, log_time, power;
+  for (const ClockPoint& point : points) {
+    clock.push_back(point.clock / parameters.maximum_clock);
+    log_time.push_back(std::log(point.time));
+    power.push_back(point.power.value());
+  }
+  // The knots are our own and in order, so these do not fail.
+  const auto time_at = curve::MonotoneCubic::through(clock, log_time);
+  const auto power_at = curve::MonotoneCubic::through(clock, power);
+  PowerCurve curve;
+  curve.lowest_clock_ = std::min(parameters.minimum_clock / parameters.maximum_clock, 0.99);
+  curve.rows_per_clock_ = kCells / (1 - curve.lowest_clock_);
+  const double idle = std::min(parameters.idle_power.value(), power.front());
+  const double lowest_pace = clock_of_rate(1 / points.front().time, compute_share);
+  for (std::size_t i = 0; i <= kCells; ++i) {
+    const double x = curve.lowest_clock_ + static_cast<double>(i) / curve.rows_per_clock_;
+    if (x >= clock.front()) {
+      curve.by_clock_[i] = {x, (*power_at)(x), clock_of_rate(std::exp(-(*time_at)(x)), compute_share)};
+    } else {
+      const double part = (x - curve.lowest_clock_) / (clock.front() - curve.lowest_clock_);
+      curve.by_clock_[i] = {x, idle + part * (power.front() - idle), lowest_pace * x / clock.front()};
+    }
+  }
+  curve.invert();
+  return curve;
+}
+
+void PowerCurve::invert() {
+  lowest_ = by_clock_.front().power;
+  unlimited_ = by_clock_.back().power;
+  rows_per_watt_ = kCells / (unlimited_ - lowest_);
+  for (std::size_t i = 0; i <= kCells; ++i) {
+    const double power = lowest_ + static_cast<double>(i) / rows_per_watt_;
+    const auto above = std::lower_bound(by_clock_.begin() + 1, by_clock_.end() - 1, power,
+                                        [](const Row& row, double p) { return row.power < p; });
+    const Row& low = *std::prev(above);
+    const double gap = above->power - low.power;
+    const double part = gap > 0 ? std::clamp((power - low.power) / gap, 0.0, 1.0) : 0.0;
+    by_limit_[i] = {low.clock + part * (above->clock - low.clock), power, low.pace + part * (above->pace - low.pace)};
+  }
 }
 
 PowerCurve PowerCurve::measured(const curve::Curve& measured, double compute_share, const GpuParameters& parameters) {
@@ -56,7 +92,8 @@ PowerCurve PowerCurve::measured(const curve::Curve& measured, double compute_sha
   for (std::size_t i = 0; i <= kCells; ++i) {
     const Watts limit(curve.lowest_ + static_cast<double>(i) / curve.rows_per_watt_);
     const double speed = measured.speed_fraction(limit);
-    curve.by_limit_[i] = {clock_of_rate(speed, compute_share), measured.power(limit).value()};
+    const double clock = clock_of_rate(speed, compute_share);
+    curve.by_limit_[i] = {clock, measured.power(limit).value(), clock};
     if (speed < 1 - 1e-6) curve.unlimited_ = limit.value();
   }
   curve.fill_by_clock(parameters);
@@ -74,31 +111,36 @@ void PowerCurve::fill_by_clock(const GpuParameters& parameters) {
     const double x = lowest_clock_ + static_cast<double>(i) / rows_per_clock_;
     while (row < kCells && by_limit_[row].clock < x) ++row;
     const Row above = by_limit_[row];
-    const Row below =
-        row == 0 ? Row{lowest_clock_, std::min(parameters.idle_power.value(), above.power)} : by_limit_[row - 1];
+    const Row below = row == 0 ? Row{lowest_clock_, std::min(parameters.idle_power.value(), above.power), lowest_clock_}
+                               : by_limit_[row - 1];
     const double gap = above.clock - below.clock;
     const double part = gap > 0 ? std::clamp((x - below.clock) / gap, 0.0, 1.0) : 1.0;
-    power_by_clock_[i] = below.power + part * (above.power - below.power);
+    by_clock_[i] = {x, below.power + part * (above.power - below.power), x};
   }
 }
 
 OperatingPoint PowerCurve::at_limit(Watts limit) const {
   const double position = std::clamp((limit.value() - lowest_) * rows_per_watt_, 0.0, static_cast<double>(kCells));
-  const auto row = std::min(static_cast<std::size_t>(position), kCells - 1);
-  const double part = position - static_cast<double>(row);
-  const Row& low = by_limit_[row];
-  const Row& high = by_limit_[row + 1];
-  return {low.clock + part * (high.clock - low.clock), Watts(low.power + part * (high.power - low.power)),
-          limit.value() < unlimited_};
+  OperatingPoint point = between(by_limit_, position);
+  point.limited = limit.value() < unlimited_;
+  return point;
 }
 
 OperatingPoint PowerCurve::at_clock(double clock_fraction) const {
   const double position =
       std::clamp((clock_fraction - lowest_clock_) * rows_per_clock_, 0.0, static_cast<double>(kCells));
+  OperatingPoint point = between(by_clock_, position);
+  point.clock_fraction = std::clamp(clock_fraction, lowest_clock_, 1.0);
+  return point;
+}
+
+OperatingPoint PowerCurve::between(const Table& table, double position) {
   const auto row = std::min(static_cast<std::size_t>(position), kCells - 1);
   const double part = position - static_cast<double>(row);
-  const double power = power_by_clock_[row] + part * (power_by_clock_[row + 1] - power_by_clock_[row]);
-  return {std::clamp(clock_fraction, lowest_clock_, 1.0), Watts(power), false};
+  const Row& low = table[row];
+  const Row& high = table[row + 1];
+  return {low.clock + part * (high.clock - low.clock), Watts(low.power + part * (high.power - low.power)), false,
+          low.pace + part * (high.pace - low.pace)};
 }
 
 }  // namespace flyball::twin

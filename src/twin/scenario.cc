@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/checksum.h"
 #include "base/text.h"
+#include "twin/clock_preset.h"
 
 namespace flyball::twin {
 namespace {
@@ -13,7 +15,7 @@ constexpr std::size_t kMostBytes = 1 << 16;
 constexpr std::string_view kEnding = ".conf";
 
 struct Entry {
-  std::string_view key, value;
+  std::string_view key, value, comment;
   std::size_t line = 0;
 };
 
@@ -22,13 +24,15 @@ Result<std::vector<Entry>> parse(std::string_view text, const std::string& path)
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;
-    line = trim(line.substr(0, line.find('#')));
+    const auto hash = line.find('#');
+    const std::string_view comment = hash == std::string_view::npos ? "" : trim(line.substr(hash + 1));
+    line = trim(line.substr(0, hash));
     if (line.empty()) continue;
     const auto equals = line.find('=');
     if (equals == std::string_view::npos || !is_printable_ascii(line)) {
       return fail(ErrorCode::input, "the line is not 'key = value'", fmt::format("{}:{}", path, number));
     }
-    entries.push_back({trim(line.substr(0, equals)), trim(line.substr(equals + 1)), number});
+    entries.push_back({trim(line.substr(0, equals)), trim(line.substr(equals + 1)), comment, number});
   }
   return entries;
 }
@@ -55,7 +59,38 @@ Result<Machine> Scenario::build() const {
   return curve ? Machine::create(parameters, curve->curve) : Machine::create(parameters);
 }
 
-std::string Scenario::plant() const { return "twin " + name + (curve ? " (preset " + curve->name + ")" : ""); }
+std::string Scenario::plant() const {
+  if (curve) return fmt::format("twin {} (preset {})", name, curve->name);
+  if (parameters.preset != MachineParameters{}.preset)
+    return fmt::format("twin {} (preset {})", name, parameters.preset);
+  return "twin " + name;
+}
+
+std::string Scenario::source(const ParameterInfo& parameter) const {
+  const auto found = sources.find(parameter.key);
+  return found == sources.end() ? parameter.source : found->second;
+}
+
+std::string Scenario::canonical_text() const {
+  std::string text = "flyball.scenario/1\n";
+  for (const ParameterInfo& each : list_parameters(parameters)) {
+    if (each.key != "seed") text += fmt::format("{} = {}\n", each.key, each.value);
+  }
+  if (curve) {
+    for (const curve::Point& knot : curve->curve.knots()) {
+      text += fmt::format("limit {} mW: {} s {} W\n", knot.limit.value(), format_exact(knot.time.value()),
+                          format_exact(knot.power.value()));
+    }
+  } else if (const auto preset = clock_preset(parameters.preset)) {
+    for (const ClockPoint& knot : preset->points) {
+      text += fmt::format("clock {} Hz: {} {} W\n", format_exact(knot.clock.value()), format_exact(knot.time),
+                          format_exact(knot.power.value()));
+    }
+  }
+  return text;
+}
+
+std::string Scenario::hash() const { return sha256_hex(canonical_text()); }
 
 Result<std::vector<std::string>> scenario_names(Filesystem& files, const std::string& folder) {
   FLYBALL_ASSIGN(const auto all, files.list(folder + "/scenarios"));
@@ -93,6 +128,8 @@ Result<Scenario> load_scenario(Filesystem& files, const std::string& folder, con
   for (const Entry& entry : entries) {
     if (entry.key == "summary" || entry.key == "board" || entry.key == "curve") continue;
     FLYBALL_TRY(located(set_parameter(scenario.parameters, entry.key, entry.value), path, entry.line));
+    FLYBALL_ASSIGN(const std::string key, parameter_key(entry.key));
+    scenario.sources[key] = entry.comment.empty() ? "scenario " + name : std::string(entry.comment);
   }
   FLYBALL_TRY(located(check(scenario.parameters), path, 1));
   return scenario;
@@ -107,6 +144,12 @@ Result<> override_parameter(Scenario& scenario, std::string_view text) {
   auto set = set_parameter(scenario.parameters, trim(text.substr(0, equals)), trim(text.substr(equals + 1)));
   if (!set && set.error().where.empty()) set.error().where = "--set";
   FLYBALL_TRY(std::move(set));
+  FLYBALL_ASSIGN(const std::string key, parameter_key(trim(text.substr(0, equals))));
+  scenario.sources[key] = "--set";
+  if (key == "preset" && scenario.curve) {
+    return fail(ErrorCode::input, "this scenario follows the curve by limit " + scenario.curve->name, "--set preset",
+                "choose a scenario without a curve of its own, for example pretrain-1");
+  }
   return check(scenario.parameters);
 }
 

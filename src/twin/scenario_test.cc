@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/memory_filesystem.h"
+#include "base/presets.h"
 
 namespace flyball::twin {
 namespace {
@@ -52,6 +55,52 @@ TEST(Scenario, OverridesAreChecked) {
   EXPECT_FALSE(override_parameter(*scenario, "job.throughput_noise_sd"));
   EXPECT_FALSE(override_parameter(*scenario, "nothing=1"));
   EXPECT_FALSE(override_parameter(*scenario, "gpu.idle_power=-5W"));
+}
+
+TEST(Scenario, TheHashIsThatOfAllButTheSeed) {
+  auto files = with("curve = c\njob.step_time = 2 s  # measured by hand\n");
+  auto scenario = load_scenario(files, "p", "s");
+  ASSERT_TRUE(scenario);
+  const std::string hash = scenario->hash();
+  EXPECT_EQ(hash.size(), 64U);
+  scenario->parameters.seed = 7;
+  EXPECT_EQ(scenario->hash(), hash);
+  ASSERT_TRUE(override_parameter(*scenario, "absorbable_wait_fraction=0.05"));
+  EXPECT_NE(scenario->hash(), hash);
+  ASSERT_TRUE(override_parameter(*scenario, "job.absorbable_wait_fraction=0"));
+  EXPECT_EQ(scenario->hash(), hash) << "the value counts, not how it came about";
+  EXPECT_NE(scenario->canonical_text().find("\nlimit 100000 mW: 2 s 95 W\n"), std::string::npos);
+  for (const ParameterInfo& info : list_parameters(scenario->parameters)) {
+    if (info.key == "job.step_time") {
+      EXPECT_EQ(scenario->source(info), "measured by hand");
+    }
+    if (info.key == "job.absorbable_wait_fraction") {
+      EXPECT_EQ(scenario->source(info), "--set");
+    }
+    if (info.key == "gpu.full_power") {
+      EXPECT_EQ(scenario->source(info), "sosp24");
+    }
+  }
+  EXPECT_FALSE(override_parameter(*scenario, "preset=a100-sxm-bloom")) << "it has a curve already";
+}
+
+TEST(Scenario, ThoseThatComeWithTheProgramRunAndSayWhereTheirNumbersAreFrom) {
+  const auto folder = presets_folder();
+  ASSERT_TRUE(folder);
+  const auto names = scenario_names(system_filesystem(), *folder);
+  ASSERT_TRUE(names);
+  for (const char* needed : {"pretrain-1", "pretrain-8", "pretrain-64", "gpt3-64nodes"}) {
+    EXPECT_NE(std::find(names->begin(), names->end(), needed), names->end()) << needed;
+  }
+  for (const std::string& name : *names) {
+    const auto scenario = load_scenario(system_filesystem(), *folder, name);
+    ASSERT_TRUE(scenario) << scenario.error().message();
+    EXPECT_FALSE(scenario->summary.empty()) << name;
+    auto machine = scenario->build();
+    ASSERT_TRUE(machine) << machine.error().message();
+    machine->advance(20_s);
+    EXPECT_GT(machine->job().exact_tokens(), 0) << name;
+  }
 }
 
 }  // namespace

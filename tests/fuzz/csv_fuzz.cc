@@ -35,7 +35,8 @@ std::uint64_t read_all(std::string_view bytes, std::size_t most, char separator)
   std::uint64_t last = 0;
   for (;;) {
     const auto more = reader.next(row);
-    if (!more || !*more) return hash;
+    // What a damaged stream gives before its damage depends on the size of the pieces.
+    if (!more || !*more) return whole->damage().empty() ? hash : 0;
     check(row.line > last);
     last = row.line;
     check(row.defect.empty() ? !row.cells.empty() : row.cells.empty());

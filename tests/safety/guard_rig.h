@@ -82,10 +82,12 @@ inline void nap(int milliseconds) { std::this_thread::sleep_for(std::chrono::mil
 
 class GuardRig {
  public:
-  explicit GuardRig(int gpus) {
+  explicit GuardRig(int gpus, const std::vector<std::string>& more = {}) {
     ::setenv("FLYBALL_FAKEGPU", page().c_str(), 1);
-    fake_ = Process({build_folder() + "/flyball-fakegpu", "--gpus", std::to_string(gpus), "--page", page()},
-                    log("fakegpu.out"));
+    std::vector<std::string> words = {build_folder() + "/flyball-fakegpu", "--gpus", std::to_string(gpus), "--page",
+                                      page()};
+    words.insert(words.end(), more.begin(), more.end());
+    fake_ = Process(words, log("fakegpu.out"));
     wait_until([&] { return !boards().empty(); }, Seconds(60), "flyball-fakegpu is not ready");
   }
   ~GuardRig() {
@@ -159,7 +161,7 @@ class GuardRig {
     return false;
   }
 
- private:
+  /// A file that takes what a process prints.
   int log(const std::string& name) {
     const int fd = ::open(file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     descriptors_.push_back(guard::Descriptor(fd));
@@ -167,6 +169,7 @@ class GuardRig {
     return fd;
   }
 
+ private:
   TempDir folder_;
   std::vector<guard::Descriptor> descriptors_;
   Process fake_;

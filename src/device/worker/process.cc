@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/filesystem.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "device/worker/serve.h"
 
 namespace flyball::worker {
@@ -81,6 +83,25 @@ void wait_briefly(pid_t pid) {
 
 void ProcessHost::kill(pid_t pid) { ::kill(pid, SIGKILL); }
 
+Pulse ProcessHost::pulse(pid_t pid) {
+  constexpr std::size_t kLine = 4096;
+  Pulse pulse;
+  // proc(5): the state follows the name, which is in parentheses and may hold any character.
+  const auto stat = system_filesystem().read(fmt::format("/proc/{}/stat", pid), kLine);
+  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  pulse.ready = name_end != std::string::npos && stat->size() > name_end + 2 && (*stat)[name_end + 2] == 'R';
+  // sched-stats(7) of the kernel: nanoseconds on a processor, nanoseconds waiting for one, number of turns.
+  const auto sched = system_filesystem().read(fmt::format("/proc/{}/schedstat", pid), kLine);
+  const auto words = sched ? split(trim(*sched), ' ') : std::vector<std::string_view>();
+  const auto seconds = [&](std::size_t i) {
+    const auto value = words.size() > i ? parse_int(words[i]) : Result<std::int64_t>(0);
+    return Seconds(static_cast<double>(value.value_or(0)) * 1e-9);
+  };
+  pulse.ran = seconds(0);
+  pulse.waited = seconds(1);
+  return pulse;
+}
+
 bool ProcessHost::reap(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; }
 
 std::shared_ptr<ProcessHost> exec_host(std::string library) { return std::make_shared<ExecHost>(std::move(library)); }
@@ -111,6 +132,7 @@ Error WorkerProcess::abandon(DeviceState why, std::string what) {
   host_->kill(child_.pid);
   killed_.push_back(child_.pid);
   child_ = {};
+  const bool opening = stage_ == Stage::starting;
   stage_ = Stage::none;
   trouble_ = why;
   ++abandoned_;
@@ -118,8 +140,11 @@ Error WorkerProcess::abandon(DeviceState why, std::string what) {
   log::warning("worker", "{}: {}; worker {} abandoned, the next one in {} s at the earliest", label_, what, generation_,
                pause_.value());
   pause_ = std::min(pause_ * 2, options_.last_pause);
+  // The library looks at every board when it is opened, so one that hangs holds up the opening for all.
   last_failure_ = Error{ErrorCode::failed, std::move(what), label_,
-                        "the GPU counts at its maximum until it answers again; look for Xid messages in `dmesg`"};
+                        opening ? "look for Xid messages in `dmesg`; drain the node, reset the GPU that hangs or reboot"
+                                : "the GPU counts at its maximum until it answers again; look for Xid messages in "
+                                  "`dmesg`"};
   return *last_failure_;
 }
 
@@ -191,6 +216,25 @@ Result<Message> WorkerProcess::receive(MonoTime until) {
   }
 }
 
+/// The deadline counts what the call took: not the time for which the worker itself waited for a processor.
+Result<Message> WorkerProcess::await_answer() {
+  const Pulse before = host_->pulse(child_.pid);
+  const MonoTime asked = system_.now();
+  const MonoTime last = asked + options_.call_deadline * options_.most_starved;
+  const Seconds slice = options_.call_deadline / 6;
+  for (MonoTime until = asked + options_.call_deadline;;) {
+    auto answer = receive(until);
+    if (answer || stage_ == Stage::none) return answer;
+    const Pulse now = host_->pulse(child_.pid);
+    const Seconds own = now.ready ? now.ran - before.ran : until - asked - (now.waited - before.waited);
+    if (own >= options_.call_deadline || until >= last) {
+      return fail(abandon(DeviceState::hung, fmt::format("a call into the driver did not come back within {} s",
+                                                         options_.call_deadline.value())));
+    }
+    until = std::min(last, until + std::clamp(options_.call_deadline - own, slice / 4, slice));
+  }
+}
+
 Result<Message> WorkerProcess::exchange(const Message& request) {
   const std::string bytes = encode(request);
   ssize_t sent = -1;
@@ -198,14 +242,9 @@ Result<Message> WorkerProcess::exchange(const Message& request) {
     sent = ::send(child_.descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return fail(abandon(DeviceState::not_ready, "the worker process takes no request"));
-  auto answer = receive(system_.now() + options_.call_deadline);
-  if (!answer) {
-    if (stage_ == Stage::none) return answer;
-    return fail(abandon(DeviceState::hung, fmt::format("a call into the driver did not come back within {} s",
-                                                       options_.call_deadline.value())));
-  }
-  const bool fits = (answer->kind == Kind::value || answer->kind == Kind::error) &&
-                    answer->sequence == request.sequence && answer->operation == request.operation;
+  FLYBALL_ASSIGN(auto answer, await_answer());
+  const bool fits = (answer.kind == Kind::value || answer.kind == Kind::error) && answer.sequence == request.sequence &&
+                    answer.operation == request.operation;
   if (!fits) return fail(abandon(DeviceState::not_ready, "the worker answered another question"));
   return answer;
 }

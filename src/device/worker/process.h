@@ -22,6 +22,13 @@ struct Child {
   int descriptor = -1;
 };
 
+/// What the kernel says of a child: tells one that gets no processor from one that is stuck in a call.
+struct Pulse {
+  bool ready = false;  ///< runs, or waits for a processor; a call that is stuck sleeps
+  Seconds ran;         ///< processor time since its start
+  Seconds waited;      ///< for a processor, since its start
+};
+
 /// Makes and ends worker processes; tests make their own kinds.
 class ProcessHost {
  public:
@@ -30,6 +37,8 @@ class ProcessHost {
   virtual void kill(pid_t pid);
   /// Takes note of a child's end without waiting for it. True once it is gone.
   virtual bool reap(pid_t pid);
+  /// All zero where the kernel does not tell: then every delay is the call's own.
+  virtual Pulse pulse(pid_t pid);
 };
 
 /// Executes this very program again as `PROGRAM worker …` (see serve.h). The image is the running one even after an
@@ -40,6 +49,9 @@ struct WorkerOptions {
   /// A driver call takes 10 to 20 ms and a read makes twelve of them, so this is six times the longest that is usual;
   /// and a node whose eight boards all hang is known for it in 12 s, within the 15 s that a restore may take.
   Seconds call_deadline{1.5};
+  /// Time in which the worker was ready and got no processor is not the driver's: a call on a starved machine is given
+  /// up after so many deadlines at the latest.
+  double most_starved = 4;
   /// Opening the driver wakes every board when persistence is off, 1 to 3 s each (nvidia-persistenced's manual).
   Seconds start_deadline{30};
   /// Pauses before a successor is started, doubled while it does not get well.
@@ -77,6 +89,7 @@ class WorkerProcess {
 
   Result<> be_running();
   Result<Message> exchange(const Message& request);
+  Result<Message> await_answer();
   /// The next message before `until` (of the system's clock).
   Result<Message> receive(MonoTime until);
   /// Gives the child up: kills it, refuses whatever it may still say, and sets the pause. Returns the reason.

@@ -21,6 +21,7 @@ class WorkerDriver final : public Driver {
   WorkerDriver(std::string name, std::shared_ptr<ProcessHost> host, Clock& clock, WorkerOptions options = {});
 
   std::string name() const override { return name_; }
+  /// Of the lister, or of any worker that is well.
   Result<DriverEpoch> epoch() override;
   /// If the lister does not answer, the boards as last seen, each with the state of its own worker.
   Result<std::vector<DeviceInfo>> devices() override;

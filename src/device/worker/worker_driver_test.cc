@@ -23,7 +23,7 @@ using testing::HasSubstr;
 const DeviceId kA = DeviceId::of("GPU-aaaa");
 const DeviceId kB = DeviceId::of("GPU-bbbb");
 
-enum class Fault : int { none, hang, die, driver_error, other_device };
+enum class Fault : int { none, hang, die, driver_error, other_device, slow };
 
 /// What the test tells its workers while they run, in memory that all of them share.
 struct Switchboard {
@@ -39,6 +39,7 @@ void suffer(Fault fault) {
     for (;;) ::pause();
   }
   if (fault == Fault::die) ::raise(SIGKILL);
+  if (fault == Fault::slow) ::poll(nullptr, 0, 500);
 }
 
 /// The driver inside the workers of these tests.
@@ -108,10 +109,12 @@ class ForkHost : public ProcessHost {
     return Child{pid, pair[0]};
   }
   bool reap(pid_t pid) override { return !stuck && ProcessHost::reap(pid); }
+  Pulse pulse(pid_t pid) override { return starved ? Pulse{true, {}, {}} : ProcessHost::pulse(pid); }
 
   Body body;
   int spawned = 0;
-  bool stuck = false;  ///< the kernel lets go of no killed child
+  bool stuck = false;    ///< the kernel lets go of no killed child
+  bool starved = false;  ///< children look as if they got no processor
 };
 
 std::size_t open_descriptors() {
@@ -250,6 +253,46 @@ TEST_F(WorkerDriverTest, AHungListerLeavesTheBoardsAsLastSeen) {
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_EQ(list->size(), 2U);
   EXPECT_EQ(d.health({}).state, DeviceState::hung);
+}
+
+TEST_F(WorkerDriverTest, AHungListerHidesNoLoadingOfTheDriver) {
+  options.call_deadline = Seconds(0.2);
+  WorkerDriver& d = start();
+  ASSERT_TRUE(d.devices());
+  ASSERT_TRUE(reads_until(kB, DeviceState::ok));
+  board->on_list = Fault::hang;
+  ASSERT_TRUE(d.devices());
+  ASSERT_EQ(d.health({}).state, DeviceState::hung);
+  const auto epoch = d.epoch();
+  ASSERT_TRUE(epoch) << epoch.error().message();
+  EXPECT_EQ(epoch->driver_load, "load");
+}
+
+TEST_F(WorkerDriverTest, AWorkerWithoutAProcessorIsGivenTimeButNotForEver) {
+  options.call_deadline = Seconds(0.2);
+  WorkerDriver& d = start();
+  ASSERT_TRUE(reads_until(kA, DeviceState::ok));
+  board->on_read_a = Fault::slow;
+  host->starved = true;
+  EXPECT_EQ(d.read(kA)->state, DeviceState::ok) << "half a second, in which it was ready all the time";
+  board->on_read_a = Fault::hang;
+  EXPECT_EQ(d.read(kA)->state, DeviceState::hung);
+  EXPECT_EQ(d.health(kA).abandoned, 1U);
+}
+
+TEST_F(WorkerDriverTest, ThePulseOfAChildIsTheKernels) {
+  const pid_t sleeper = ::fork();
+  if (sleeper == 0) {
+    for (;;) ::pause();
+  }
+  const SystemClock real;
+  const MonoTime end = real.now() + Seconds(20);
+  while (host->pulse(sleeper).ready && real.now() < end) ::poll(nullptr, 0, 1);
+  EXPECT_FALSE(host->pulse(sleeper).ready);
+  EXPECT_TRUE(host->pulse(::getpid()).ready);
+  EXPECT_GT(host->pulse(::getpid()).ran, Seconds(0));
+  ::kill(sleeper, SIGKILL);
+  ::waitpid(sleeper, nullptr, 0);
 }
 
 TEST_F(WorkerDriverTest, AKilledWorkerIsNoticedAndReplaced) {

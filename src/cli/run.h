@@ -1,0 +1,41 @@
+#pragma once
+// What `flyball run` does, by where its readings come from.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/app.h"
+#include "cli/objective.h"
+#include "control/run_keeper.h"
+#include "core/control.h"
+#include "ledger/ledger.h"
+
+namespace flyball::cli {
+
+struct RunOptions {
+  std::string source = "twin";
+  std::string nvml_library;
+  std::string scenario = "v100-bert";
+  std::string policy = "model";
+  ObjectiveOptions objective;
+  std::string duration;  ///< empty: the twin 6 h, else until it is stopped
+  std::uint64_t seed = 1;
+  std::vector<std::string> set;
+  std::string report;
+  std::string record;
+  bool observe_only = false;
+};
+
+/// On the boards of this machine, in real time.
+Result<> run_on_machine(const RunOptions& options, const Objective& objective, Context& context);
+
+Result<ledger::Ledger> open_ledger(Context& context, const std::string& path);
+std::string ledger_path_of(const std::string& state_dir);
+/// Prints the record by the global options, writes the report, and says whether the run is degraded. `unopened` is why
+/// there is no ledger.
+Result<> finish_run(const RunOptions& options, control::RunRecord& run, const std::optional<Error>& unopened,
+                    const std::string& ledger_path, const Objective& objective, Context& context);
+
+}  // namespace flyball::cli

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/progress.h"
+#include "cli/run.h"
+#include "cli/signals.h"
+#include "control/fake_job.h"
+#include "control/guard_link.h"
+#include "control/live_run.h"
+#include "device/nvml/nvml_api.h"
+#include "device/worker/worker_driver.h"
+#include "report/json.h"
+#include "report/table.h"
+
+namespace flyball::cli {
+namespace {
+
+/// "nvml 550.54, 8 x NVIDIA H100 80GB HBM3"
+Result<std::string> plant_of(Driver& driver, const std::vector<DeviceId>& chosen) {
+  FLYBALL_ASSIGN(const DriverEpoch epoch, driver.epoch());
+  FLYBALL_ASSIGN(const auto devices, driver.devices());
+  std::map<std::string, int> kinds;
+  for (const DeviceInfo& device : devices) {
+    const bool ours = chosen.empty() || std::find(chosen.begin(), chosen.end(), device.id) != chosen.end();
+    if (ours) ++kinds[device.name];
+  }
+  std::string plant = fmt::format("{} {}", driver.name(), epoch.version);
+  for (const auto& [kind, count] : kinds) plant += fmt::format(", {} x {}", count, kind);
+  return plant;
+}
+
+std::string arguments_json(const RunOptions& options, const control::LiveRunOptions& how) {
+  report::Json made = report::Json::object();
+  made["source"] = options.source;
+  made["policy"] = options.policy;
+  made["alpha"] = how.objective.alpha ? report::number(*how.objective.alpha) : report::Json(nullptr);
+  made["max_loss_fraction"] =
+      how.objective.max_loss_fraction ? report::number(*how.objective.max_loss_fraction) : report::Json(nullptr);
+  made["duration_s"] = how.duration ? report::number(how.duration->value()) : report::Json(nullptr);
+  made["decision_s"] = report::number(how.decision.value());
+  made["poll_s"] = report::number(how.poll.value());
+  made["seed"] = options.seed;
+  made["observe_only"] = options.observe_only;
+  return report::dump_line(made);
+}
+
+/// Fake GPUs have a job whose progress their owner tells; of a real one nothing is known without its own word.
+std::unique_ptr<loop::ProgressSource> job_of(const Clock& clock) {
+  const char* page = std::getenv("FLYBALL_FAKEGPU");
+  if (page != nullptr && *page != '\0') return std::make_unique<control::FakeJob>(page, clock);
+  return std::make_unique<control::SilentJob>();
+}
+
+Result<std::unique_ptr<guard::LimitAuthority>> guard_of(const RunOptions& options, const std::string& socket) {
+  if (options.observe_only) return std::make_unique<control::NoGuard>();
+  auto link = control::GuardLink::connect(socket);
+  if (!link) {
+    link.error().remedy += "; or only watch: --observe-only";
+    return fail(std::move(link.error()));
+  }
+  return *std::move(link);
+}
+
+Result<> say_plan(const control::LiveRunOptions& how, const Objective& objective, const std::string& ledger_path,
+                  Context& context) {
+  report::Table table;
+  table.columns = {{""}, {""}};
+  table.rows = {{"Plant", how.plant},
+                {"Policy", how.observe_only ? "none (observe only)" : how.policy},
+                {"Objective", objective_text(objective)},
+                {"Duration", how.duration ? format(*how.duration) : "until stopped"},
+                {"Decides", "every " + format(how.decision)},
+                {"Ledger", "would be written: " + ledger_path}};
+  return context.out.write(report::to_text(table));
+}
+
+}  // namespace
+
+Result<> run_on_machine(const RunOptions& options, const Objective& objective, Context& context) {
+  if (!options.set.empty()) {
+    return fail(ErrorCode::input, "only a twin's parameters can be set", "--set", "leave it out with --source nvml");
+  }
+  FLYBALL_ASSIGN(const Settings settings, load_settings(context));
+  control::LiveRunOptions how;
+  if (!options.duration.empty()) {
+    FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
+  }
+  // In workers of its own: a call that hangs costs one board, not the run.
+  const std::string library = options.nvml_library.empty() ? nvml::kDefaultLibrary : options.nvml_library;
+  const auto driver = worker::make_nvml_in_workers(library, context.clock);
+  how.devices = context.options.gpus;
+  FLYBALL_ASSIGN(how.plant, plant_of(*driver, how.devices));
+  how.source = "nvml";
+  how.policy = options.policy;
+  how.objective = objective;
+  how.poll = settings.run.sample;
+  how.decision = settings.run.interval;
+  how.seed = options.seed;
+  how.observe_only = options.observe_only;
+  how.arguments = arguments_json(options, how);
+  const std::string ledger_path = ledger_path_of(settings.run.state_dir);
+  if (context.options.dry_run) return say_plan(how, objective, ledger_path, context);
+
+  FLYBALL_ASSIGN(const auto guard, guard_of(options, settings.guard.socket));
+  const auto job = job_of(context.clock);
+  const StopSignal signal;
+  how.stop = [&signal] { return signal.received(); };
+  auto ledger = open_ledger(context, ledger_path);
+  Progress progress(context.options, context.clock);
+  how.progress = [&](Seconds elapsed, const Account& account) {
+    progress.show(fmt::format("{}{}: {} used, {} on average", format(elapsed),
+                              how.duration ? " of " + format(*how.duration) : "", format(account.energy),
+                              format(account.mean_power())));
+  };
+  auto done = control::run_live(how, {*driver, context.clock, *guard, *job}, ledger ? &*ledger : nullptr);
+  progress.clear();
+  if (!done) return fail(std::move(done.error()));
+  return finish_run(options, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path, objective,
+                    context);
+}
+
+}  // namespace flyball::cli

@@ -1,0 +1,135 @@
+#include "control/live_run.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "policy/policy.h"
+
+namespace flyball::control {
+namespace {
+
+/// Between two looks at whether to stop.
+constexpr Seconds kNap{0.1};
+/// For limits to come back after the end: lease + 5 s is the guard's promise, and the lease ends at once.
+constexpr Seconds kRestorePatience{15};
+constexpr Seconds kRestorePoll{0.5};
+/// Boards round limits by up to a watt.
+constexpr Milliwatts kSameLimit{1000};
+
+class LiveRun {
+ public:
+  LiveRun(const LiveRunOptions& options, const LiveParts& parts, std::unique_ptr<policy::Policy> chosen)
+      : options_(options), parts_(parts), policy_(std::move(chosen)) {
+    loop::Options how;
+    how.poll = options.poll;
+    how.decision = options.decision;
+    how.run_length = options.duration.value_or(Seconds(0));
+    how.devices = options.devices;
+    how.observe_only = options.observe_only;
+    how.seed = options.seed;
+    loop_ = std::make_unique<loop::Loop>(parts.driver, parts.clock, parts.guard, parts.job, *policy_, how);
+  }
+
+  Result<> start() {
+    FLYBALL_ASSIGN(const auto boards, parts_.driver.devices());
+    for (const DeviceInfo& board : boards) {
+      const auto limits = parts_.driver.limits(board.id);
+      if (limits && limits->requested) found_[board.id] = *limits->requested;
+    }
+    return loop_->start();
+  }
+
+  /// True if it was stopped before its time.
+  bool poll_to_the_end(RunKeeper& keeper) {
+    Clock& clock = parts_.clock;
+    const MonoTime begin = clock.now();
+    MonoTime due = begin;
+    for (;;) {
+      due = due + options_.poll;
+      // A machine that slept, or a call that hung: polls that were missed are not made up for.
+      if (due < clock.now()) due = clock.now() + options_.poll;
+      while (clock.now() < due) {
+        if (options_.stop && options_.stop()) return true;
+        clock.sleep_until(std::min(due, clock.now() + kNap));
+      }
+      if (const auto record = loop_->tick()) keeper.add(*record);
+      const Seconds elapsed = clock.now() - begin;
+      if (options_.progress) options_.progress(elapsed, loop_->account());
+      if (options_.duration && elapsed >= *options_.duration) return false;
+    }
+  }
+
+  /// Gives all back. True if every board of ours was seen to be as it was found, or by the guard's rule.
+  bool restore() {
+    const auto outcomes = loop_->finish();
+    if (!outcomes) log::warning("run", "the lease could not be released: {}", outcomes.error().message());
+    if (loop_->writes() == 0) return true;
+    std::vector<DeviceId> open;
+    for (const DeviceId& device : loop_->devices()) {
+      const auto told = [&](const guard::RestoreOutcome& o) {
+        return o.device == device && (o.restored || o.left_to_other);
+      };
+      // Of a lease that was lost on the way the guard told nothing.
+      if (!outcomes || std::none_of(outcomes->begin(), outcomes->end(), told)) open.push_back(device);
+    }
+    const MonoTime patience = parts_.clock.now() + kRestorePatience;
+    for (;;) {
+      std::erase_if(open, [this](const DeviceId& device) { return is_as_found(device); });
+      if (open.empty()) return true;
+      if (parts_.clock.now() >= patience) return false;
+      parts_.clock.sleep_until(parts_.clock.now() + kRestorePoll);
+    }
+  }
+
+  const loop::Loop& loop() const { return *loop_; }
+
+ private:
+  bool is_as_found(const DeviceId& device) {
+    const auto found = found_.find(device);
+    const auto limits = parts_.driver.limits(device);
+    if (found == found_.end() || !limits || !limits->requested) return false;
+    const Milliwatts apart = *limits->requested - found->second;
+    return apart <= kSameLimit && Milliwatts(0) - apart <= kSameLimit;
+  }
+
+  const LiveRunOptions& options_;
+  LiveParts parts_;
+  std::unique_ptr<policy::Policy> policy_;
+  std::unique_ptr<loop::Loop> loop_;
+  std::map<DeviceId, Milliwatts> found_;
+};
+
+}  // namespace
+
+Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts, ledger::Ledger* ledger) {
+  if (options.duration && *options.duration < options.decision) {
+    return fail(ErrorCode::input, "a run of " + format(*options.duration) + " is shorter than one decision",
+                "--duration", "give " + format(options.decision) + " or more");
+  }
+  FLYBALL_ASSIGN(auto chosen, policy::make(options.policy, options.objective));
+  LiveRun live(options, parts, std::move(chosen));
+  FLYBALL_TRY(live.start());
+  RunRecord run;
+  run.result.plant = options.plant;
+  run.result.policy = options.observe_only ? "none (observe only)" : options.policy;
+  run.result.seed = options.seed;
+  run.result.started = parts.clock.wall();
+  run.result.saved_basis = "not known: there was nothing to compare with";
+  RunKeeper keeper(run, ledger, options.source);
+  keeper.begin({options.plant, run.result.policy, options.seed, run.result.started, run.result.started,
+                std::string(version()), options.arguments});
+  run.interrupted = live.poll_to_the_end(keeper);
+  const WallTime finished = parts.clock.wall();
+  keeper.take(live.loop());
+  run.result.restored = live.restore();
+  if (!run.result.restored) keeper.not_restored(finished);
+  keeper.end(finished);
+  return run;
+}
+
+}  // namespace flyball::control

@@ -1,0 +1,51 @@
+#pragma once
+// A run on a real machine, in real time: boards behind a driver, the guard, the job, the loop.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/run_keeper.h"
+#include "core/control.h"
+#include "core/driver.h"
+#include "guard/authority.h"
+#include "ledger/ledger.h"
+#include "loop/progress.h"
+
+namespace flyball::control {
+
+struct LiveRunOptions {
+  std::string plant;
+  std::string source;            ///< of the series: "nvml"
+  std::string policy = "model";  ///< as policy::make takes it
+  Objective objective;
+  std::optional<Seconds> duration;  ///< not given = until stopped
+  Seconds poll{0.5};
+  Seconds decision{10};
+  std::uint64_t seed = 1;
+  std::vector<DeviceId> devices;  ///< empty = all
+  bool observe_only = false;      ///< no lease, no write; the authority is never asked
+  std::string arguments;          ///< for the ledger, as JSON
+  /// Called at every poll.
+  std::function<void(Seconds elapsed, const Account& account)> progress;
+  /// Asked ten times a second; true ends the run, limits restored.
+  std::function<bool()> stop;
+};
+
+/// All outlive the run.
+struct LiveParts {
+  Driver& driver;
+  Clock& clock;
+  guard::LimitAuthority& guard;
+  loop::ProgressSource& job;
+};
+
+/// `ledger` may be null: then nothing is kept. However the run ends, the lease is released and every board is read
+/// and compared with what was found; a saving is not claimed, for nothing was run to compare with.
+Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts, ledger::Ledger* ledger);
+
+}  // namespace flyball::control

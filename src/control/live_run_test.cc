@@ -1,0 +1,229 @@
+#include "control/live_run.h"
+
+#include <gtest/gtest.h>
+
+#include "base/memory_filesystem.h"
+#include "control/fake_job.h"
+#include "control/guard_link.h"
+#include "control/twin_progress.h"
+#include "device/twin/twin_driver.h"
+#include "guard/engine.h"
+#include "twin/machine.h"
+
+namespace flyball::control {
+namespace {
+
+using namespace literals;
+
+/// Time passes when the run waits for it, and whatever else lives on the machine goes on meanwhile.
+class LivingClock final : public Clock {
+ public:
+  std::function<void()> meanwhile;
+  std::optional<Seconds> sleeps_too_long;  ///< the next wait only
+
+  MonoTime now() const override { return clock_.now(); }
+  WallTime wall() const override { return clock_.wall(); }
+  void sleep_until(MonoTime t) override {
+    clock_.sleep_until(t);
+    if (sleeps_too_long) clock_.advance(*std::exchange(sleeps_too_long, std::nullopt));
+    if (meanwhile) meanwhile();
+  }
+
+ private:
+  VirtualClock clock_;
+};
+
+/// The engine behind a connection that can break: then the leases end, as behind a closed socket.
+class Connection final : public guard::LimitAuthority {
+ public:
+  explicit Connection(guard::Engine& engine) : engine_(engine) {}
+  bool broken = false;
+
+  Result<guard::LeaseId> acquire(const guard::LeaseRequest& request) override {
+    if (broken) return gone();
+    auto lease = engine_.acquire(request);
+    if (lease) lease_ = *lease;
+    return lease;
+  }
+  Result<> renew(guard::LeaseId lease) override { return broken ? Result<>(gone()) : engine_.renew(lease); }
+  Result<std::vector<guard::WriteOutcome>> write(guard::LeaseId lease,
+                                                 const std::vector<guard::WriteRequest>& writes) override {
+    if (broken) return gone();
+    return engine_.write(lease, writes);
+  }
+  Result<std::vector<guard::RestoreOutcome>> release(guard::LeaseId lease) override {
+    if (broken) return gone();
+    return engine_.release(lease);
+  }
+  Result<std::vector<guard::RestoreOutcome>> restore_all(const std::string& reason) override {
+    return engine_.restore_all(reason);
+  }
+  void cut() {
+    broken = true;
+    engine_.client_gone(lease_, "cut");
+  }
+
+ private:
+  tl::unexpected<Error> gone() { return fail(ErrorCode::failed, "the connection is gone"); }
+  guard::Engine& engine_;
+  guard::LeaseId lease_ = 0;
+};
+
+class LiveRunTest : public ::testing::Test {
+ protected:
+  LiveRunTest() : machine(*twin::Machine::create(parameters())), driver(machine, clock), job(machine) {
+    engine = *guard::Engine::start({driver, clock, disk, audit}, {});
+    connection = std::make_unique<Connection>(*engine);
+    clock.meanwhile = [this] { engine->tick(); };
+    const auto boards = *driver.devices();
+    for (const DeviceInfo& board : boards) ids.push_back(board.id);
+    options.plant = "twin";
+    options.source = "twin";
+    options.policy = "static:300W";
+    options.duration = 60_s;
+  }
+  static twin::MachineParameters parameters() {
+    twin::MachineParameters p;
+    p.gpu = *twin::gpu_preset("a100-sxm4-80gb");
+    p.gpus = 4;
+    return p;
+  }
+  RunRecord run(guard::LimitAuthority& authority) {
+    auto done = run_live(options, {driver, clock, authority, job}, nullptr);
+    EXPECT_TRUE(done) << (done ? "" : done.error().message());
+    return done ? *std::move(done) : RunRecord{};
+  }
+  Milliwatts limit(std::size_t board) { return *driver.limits(ids[board])->requested; }
+
+  LivingClock clock;
+  twin::Machine machine;
+  device::TwinDriver driver;
+  TwinProgress job;
+  MemoryFilesystem disk;
+  guard::MemoryAudit audit;
+  std::unique_ptr<guard::Engine> engine;
+  std::unique_ptr<Connection> connection;
+  std::vector<DeviceId> ids;
+  LiveRunOptions options;
+};
+
+TEST_F(LiveRunTest, LowersAccountsAndGivesBack) {
+  const Milliwatts found = limit(0);
+  Milliwatts lowest = found;
+  options.progress = [&](Seconds, const Account&) { lowest = std::min(lowest, limit(0)); };
+  const RunRecord done = run(*connection);
+  EXPECT_EQ(lowest, 300'000_mW);
+  EXPECT_EQ(limit(0), found);
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_FALSE(done.degraded);
+  EXPECT_FALSE(done.interrupted);
+  EXPECT_EQ(done.decisions, 6u);
+  EXPECT_EQ(done.result.writes, 4u);
+  EXPECT_GT(done.result.account.tokens, 0);
+  EXPECT_NEAR(done.result.account.duration.value(), 60, 1e-6);
+  EXPECT_FALSE(done.result.saved_fraction) << "nothing was run to compare with";
+}
+
+TEST_F(LiveRunTest, StopsWhenToldAndGivesBack) {
+  options.duration.reset();
+  const Milliwatts found = limit(0);
+  bool lowered = false;
+  options.stop = [&] {
+    lowered = lowered || limit(0) < found;
+    return clock.now() > MonoTime(25'000'000'000);
+  };
+  const RunRecord done = run(*connection);
+  EXPECT_TRUE(lowered);
+  EXPECT_TRUE(done.interrupted);
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_EQ(limit(0), found);
+}
+
+TEST_F(LiveRunTest, OnlyObservingAsksNoGuard) {
+  NoGuard none;
+  options.observe_only = true;
+  const RunRecord done = run(none);
+  EXPECT_EQ(done.result.writes, 0u);
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_TRUE(done.result.findings.empty());
+  EXPECT_EQ(done.result.policy, "none (observe only)");
+}
+
+TEST_F(LiveRunTest, AGuardThatIsGoneAtTheEndIsCheckedByReading) {
+  const Milliwatts found = limit(0);
+  options.progress = [&](Seconds elapsed, const Account&) {
+    if (elapsed > 50_s && !connection->broken) connection->cut();
+  };
+  const RunRecord done = run(*connection);
+  EXPECT_EQ(limit(0), found);
+  EXPECT_TRUE(done.result.restored) << "the guard gave back when the connection broke";
+}
+
+TEST_F(LiveRunTest, ALimitThatIsNotBackIsAnAlarm) {
+  clock.meanwhile = {};  // this guard is dead: nothing ends the lease
+  options.progress = [&](Seconds elapsed, const Account&) { connection->broken = elapsed > 50_s; };
+  const RunRecord done = run(*connection);
+  EXPECT_FALSE(done.result.restored);
+  EXPECT_TRUE(done.degraded);
+  ASSERT_FALSE(done.result.findings.empty());
+  EXPECT_EQ(done.result.findings.back().code, "limit.not_restored");
+}
+
+TEST_F(LiveRunTest, ConnectionsThatBreakAreMadeAgain) {
+  int polls_low = 0;
+  options.duration = 120_s;
+  options.progress = [&](Seconds elapsed, const Account&) {
+    if (elapsed > 30_s && elapsed < 31_s) connection->cut();
+    if (elapsed > 40_s) connection->broken = false;
+    if (elapsed > 80_s && limit(0) == 300'000_mW) ++polls_low;
+  };
+  const RunRecord done = run(*connection);
+  EXPECT_GT(polls_low, 50) << "a new lease is asked for, and the policy's wish is set again";
+  EXPECT_TRUE(done.result.restored);
+}
+
+TEST_F(LiveRunTest, AMachineThatSleptDoesNotMakeUpForItsPolls) {
+  int polls = 0;
+  options.progress = [&](Seconds, const Account&) {
+    if (++polls == 20) clock.sleeps_too_long = 30_s;
+  };
+  run(*connection);
+  EXPECT_NEAR(polls, 60, 2) << "30 s at 0.5 s";
+}
+
+TEST_F(LiveRunTest, ShorterThanADecisionIsRefused) {
+  options.duration = 5_s;
+  const auto done = run_live(options, {driver, clock, *connection, job}, nullptr);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::input);
+}
+
+TEST(RunKeeper, LongRunsAreThinnedEvenly) {
+  RunRecord run;
+  RunKeeper keeper(run, nullptr, "test");
+  loop::DecisionRecord record;
+  record.observation.gpus.resize(1);
+  record.observation.gpus[0].device = DeviceId::of("GPU-a");
+  constexpr std::int64_t kDecisions = 200'000;
+  for (std::int64_t i = 0; i < kDecisions; ++i) {
+    record.wall = WallTime(i * 10'000'000'000);
+    keeper.add(record);
+  }
+  EXPECT_EQ(run.decisions, static_cast<std::uint64_t>(kDecisions));
+  ASSERT_EQ(run.series.size(), 2u);
+  const auto& points = run.series[0].points;
+  EXPECT_LT(points.size(), RunKeeper::kMostPoints);
+  EXPECT_GT(points.size(), RunKeeper::kMostPoints / 4);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    ASSERT_EQ(points[i].at - points[i - 1].at, points[1].at - points[0].at) << i;
+  }
+}
+
+TEST(FakeJob, IsSilentWithoutAnOwner) {
+  const VirtualClock clock;
+  FakeJob job("/nowhere/page", clock);
+  EXPECT_EQ(job.progress().status, Status::missing);
+}
+
+}  // namespace
+}  // namespace flyball::control

@@ -1,0 +1,111 @@
+#include "control/run_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flyball::control {
+namespace {
+
+ledger::DecisionEntry to_entry(const loop::DecisionRecord& record) {
+  ledger::DecisionEntry entry{record.number,   record.wall, record.observation, record.frozen,
+                              record.proposal, {},          record.findings};
+  for (const guard::WriteOutcome& w : record.writes) {
+    entry.writes.push_back(
+        {w.device, w.asked, w.accepted, w.enforced, std::string(guard::to_string(w.state)), w.reason});
+  }
+  return entry;
+}
+
+}  // namespace
+
+void RunKeeper::begin(const ledger::RunStart& start) {
+  if (ledger_ == nullptr) return;
+  const auto id = ledger_->begin_run(start);
+  if (id) {
+    run_.ledger_run = *id;
+  } else {
+    give_up(id.error());
+  }
+}
+
+void RunKeeper::add(const loop::DecisionRecord& record) {
+  ++run_.decisions;
+  if (!record.frozen.empty()) ++run_.frozen;
+  if ((run_.decisions - 1) % stride_ == 0) {
+    for (const GpuObservation& gpu : record.observation.gpus) {
+      add_point(gpu.device, Signal::power_average, record.wall, {gpu.power.value.value(), gpu.power.status});
+      add_point(gpu.device, Signal::limit_enforced, record.wall,
+                {gpu.limit_enforced.value.watts().value(), gpu.limit_enforced.status});
+    }
+    thin();
+  }
+  if (!run_.ledger_run || ledger_ == nullptr) return;
+  if (const auto added = ledger_->add_decision(*run_.ledger_run, to_entry(record)); !added) give_up(added.error());
+}
+
+void RunKeeper::take(const loop::Loop& loop) {
+  run_.result.account = loop.account();
+  run_.result.writes = loop.writes();
+  run_.result.writes_refused = loop.writes_refused();
+  run_.rejected = loop.rejected();
+  std::vector<Finding> findings = loop.findings();
+  told_ = findings.size();
+  findings.insert(findings.end(), run_.result.findings.begin(), run_.result.findings.end());
+  run_.result.findings = std::move(findings);
+}
+
+void RunKeeper::not_restored(WallTime since) {
+  run_.degraded = true;
+  Finding finding;
+  finding.severity = Severity::alarm;
+  finding.code = "limit.not_restored";
+  finding.what = "not every limit is back as it was found";
+  finding.remedy = "flyball restore";
+  finding.since = since;
+  run_.result.findings.push_back(std::move(finding));
+}
+
+void RunKeeper::end(WallTime finished) {
+  if (!run_.ledger_run || ledger_ == nullptr) return;
+  // The loop's own findings came with the decisions.
+  RunResult rest = run_.result;
+  rest.findings.erase(rest.findings.begin(), rest.findings.begin() + static_cast<std::ptrdiff_t>(told_));
+  const auto state = run_.interrupted ? ledger::RunState::interrupted : ledger::RunState::done;
+  if (const auto ended = ledger_->end_run(*run_.ledger_run, state, finished, rest); !ended) give_up(ended.error());
+}
+
+void RunKeeper::add_point(const DeviceId& device, Signal signal, WallTime at, Value value) {
+  auto found = std::find_if(run_.series.begin(), run_.series.end(),
+                            [&](const series::Series& s) { return s.key.device == device && s.key.signal == signal; });
+  if (found == run_.series.end()) {
+    run_.series.push_back({{device, signal, Scope::board, source_}, {}});
+    found = run_.series.end() - 1;
+  }
+  found->points.push_back({at, value.value, value.status});
+}
+
+void RunKeeper::thin() {
+  const bool full = std::any_of(run_.series.begin(), run_.series.end(),
+                                [](const series::Series& s) { return s.points.size() >= kMostPoints; });
+  if (!full) return;
+  stride_ *= 2;
+  for (series::Series& s : run_.series) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < s.points.size(); i += 2) s.points[kept++] = s.points[i];
+    s.points.resize(kept);
+  }
+}
+
+void RunKeeper::give_up(const Error& error) {
+  ledger_ = nullptr;
+  run_.degraded = true;
+  Finding finding;
+  finding.severity = Severity::warning;
+  finding.code = "ledger.not_written";
+  finding.what = error.message();
+  finding.remedy = "the result is whole; only its row in the ledger is missing or cut short";
+  finding.since = run_.result.started;
+  run_.result.findings.push_back(std::move(finding));
+}
+
+}  // namespace flyball::control

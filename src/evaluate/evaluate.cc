@@ -1,0 +1,358 @@
+#include "evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/memory_filesystem.h"
+#include "guard/engine.h"
+#include "loop/loop.h"
+#include "policy/policy.h"
+
+namespace flyball::evaluate {
+namespace {
+
+/// The step of published sweeps; the static baseline of measures.md.
+constexpr Watts kStaticStep{25};
+/// 5 min, as measures.md counts a saving that stays.
+constexpr Seconds kTargetWindow{300};
+constexpr double kTargetShare = 0.9;
+/// Curves on which even hindsight saves less say nothing about how fast a policy learns.
+constexpr double kWorthLearning = 0.005;
+/// Enough for percentiles of a bootstrap.
+constexpr int kResamples = 2000;
+constexpr double kClearlyWorse = 0.002;
+
+/// What a run without control makes of the same disturbances.
+struct Base {
+  Joules energy;
+  double tokens = 0;
+};
+
+Result<Base> run_base(const Subject& subject, const Options& options, std::uint64_t seed) {
+  VirtualClock clock;
+  FLYBALL_ASSIGN(const auto plant, subject.build(seed, clock));
+  clock.advance(options.duration);
+  return Base{plant->energy(), plant->tokens()};
+}
+
+/// One machine under one policy: plant, guard and loop as live.
+class Bench {
+ public:
+  static Result<std::unique_ptr<Bench>> create(const Subject& subject, const Options& options,
+                                               const std::string& policy, std::uint64_t seed) {
+    std::unique_ptr<Bench> bench(new Bench);
+    bench->poll_ = subject.poll;
+    FLYBALL_ASSIGN(bench->plant_, subject.build(seed, bench->clock_));
+    FLYBALL_ASSIGN(bench->policy_, policy::make(policy, options.objective));
+    guard::EngineConfig config;
+    config.longest_lease = options.interval * 6.0;
+    Driver& driver = bench->plant_->driver();
+    FLYBALL_ASSIGN(bench->engine_, guard::Engine::start({driver, bench->clock_, bench->disk_, bench->audit_}, config));
+    loop::Options how;
+    how.poll = subject.poll;
+    how.decision = options.interval;
+    how.run_length = options.duration;
+    how.lease_time = config.longest_lease;
+    how.seed = seed;
+    bench->loop_ = std::make_unique<loop::Loop>(driver, bench->clock_, *bench->engine_, bench->plant_->job(),
+                                                *bench->policy_, how);
+    FLYBALL_TRY(bench->loop_->start());
+    return bench;
+  }
+  /// Up to the next decision. True if the limits as found were chosen in order to measure.
+  bool step() {
+    for (;;) {
+      clock_.advance(poll_);
+      engine_->tick();
+      if (const auto record = loop_->tick()) return record->proposal.baseline;
+    }
+  }
+  Plant& plant() { return *plant_; }
+  const loop::Loop& loop() const { return *loop_; }
+
+ private:
+  Bench() = default;
+
+  VirtualClock clock_;
+  Seconds poll_;
+  std::unique_ptr<Plant> plant_;
+  MemoryFilesystem disk_;
+  guard::MemoryAudit audit_;
+  std::unique_ptr<policy::Policy> policy_;
+  std::unique_ptr<guard::Engine> engine_;
+  std::unique_ptr<loop::Loop> loop_;
+};
+
+/// Follows the saving that the limits in force are truly worth, over a sliding window.
+class TargetWatch {
+ public:
+  TargetWatch(const curve::Curve& curve, double target, const Options& options)
+      : curve_(curve),
+        target_(target),
+        length_(static_cast<std::size_t>(std::lround(kTargetWindow / options.interval))) {}
+
+  void add(Milliwatts limit) {
+    ++decisions_;
+    if (limit >= Milliwatts::from(curve_.highest())) return;
+    const Watts at = limit.watts();
+    window_.push_back(1 - curve_.energy(at) / curve_.energy(curve_.highest()));
+    sum_ += window_.back();
+    if (window_.size() > length_) {
+      sum_ -= window_.front();
+      window_.pop_front();
+    }
+    if (window_.size() < length_) return;
+    if (sum_ / static_cast<double>(length_) >= target_) {
+      // The window that is good begins with its first decision.
+      if (!since_) since_ = static_cast<double>(decisions_ - length_);
+    } else {
+      since_.reset();
+    }
+  }
+  std::optional<double> result() const { return since_; }
+
+ private:
+  const curve::Curve& curve_;
+  double target_;
+  std::size_t length_, decisions_ = 0;
+  std::deque<double> window_;
+  double sum_ = 0;
+  std::optional<double> since_;
+};
+
+Result<Score> run_policy(const Subject& subject, const CurveInfo& info, const Base& base, const Options& options,
+                         const std::string& policy, std::uint64_t seed) {
+  FLYBALL_ASSIGN(const auto bench, Bench::create(subject, options, policy, seed));
+  TargetWatch watch(subject.truth, info.fixed.saved_fraction * kTargetShare, options);
+  const auto intervals = std::llround(options.duration / options.interval);
+  std::int64_t uncontrolled = 0, looks = 0;
+  const Milliwatts found = bench->plant().limit();
+  for (std::int64_t i = 0; i < intervals; ++i) {
+    const Milliwatts limit = bench->plant().limit();
+    if (limit >= found) ++uncontrolled;
+    watch.add(limit);
+    if (bench->step()) ++looks;
+  }
+  Score score;
+  score.seed = seed;
+  const double tokens = bench->plant().tokens() / base.tokens;
+  score.loss_fraction = 1 - tokens;
+  score.saved_fraction = 1 - bench->plant().energy() / base.energy / tokens;
+  score.uncontrolled_fraction = static_cast<double>(uncontrolled) / static_cast<double>(intervals);
+  score.looks_fraction = static_cast<double>(looks) / static_cast<double>(intervals);
+  score.decisions_to_target = watch.result();
+  score.writes = bench->loop().writes();
+  return score;
+}
+
+/// Computed, not run: hindsight needs no loop.
+Score ideal_score(const Ideal& ideal, std::uint64_t seed) {
+  Score score;
+  score.seed = seed;
+  score.saved_fraction = ideal.saved_fraction;
+  score.loss_fraction = ideal.loss_fraction;
+  score.decisions_to_target = 0;
+  return score;
+}
+
+bool is_hindsight(const std::string& policy) { return policy == "static" || policy == "oracle"; }
+
+/// All policies on one subject with one seed.
+Result<std::vector<Score>> run_all(const Subject& subject, const CurveInfo& info, std::size_t index,
+                                   const Options& options, std::uint64_t seed) {
+  FLYBALL_ASSIGN(const Base base, run_base(subject, options, seed));
+  std::vector<Score> scores;
+  for (const std::string& policy : options.policies) {
+    Score score;
+    if (is_hindsight(policy)) {
+      score = ideal_score(policy == "static" ? info.fixed : info.mix, seed);
+    } else {
+      FLYBALL_ASSIGN(score, run_policy(subject, info, base, options, policy, seed));
+    }
+    score.curve = index;
+    scores.push_back(score);
+  }
+  return scores;
+}
+
+/// Saved by the mix with the limits found that loses no more than the bound.
+double feasible_saved(const Score& score, const Objective& objective) {
+  if (!objective.max_loss_fraction || score.loss_fraction <= *objective.max_loss_fraction) return score.saved_fraction;
+  return score.saved_fraction * *objective.max_loss_fraction / score.loss_fraction;
+}
+
+/// Σ saved / Σ ideal over curves drawn by network.
+Estimate pooled_ratio(const Evaluation& evaluation, const PolicyScores& scores) {
+  std::map<std::string, std::pair<double, double>> networks;
+  double saved = 0, ideal = 0;
+  for (const Score& score : scores.scores) {
+    const CurveInfo& info = evaluation.curves[score.curve];
+    networks[info.network].first += score.saved_fraction;
+    networks[info.network].second += info.mix.saved_fraction;
+    saved += score.saved_fraction;
+    ideal += info.mix.saved_fraction;
+  }
+  if (ideal <= 0) return {};
+  std::vector<std::pair<double, double>> parts;
+  parts.reserve(networks.size());
+  for (const auto& [network, sums] : networks) parts.push_back(sums);
+  Random random(evaluation.options.first_seed);
+  std::vector<double> ratios;
+  for (int i = 0; i < kResamples; ++i) {
+    double top = 0, bottom = 0;
+    for (std::size_t j = 0; j < parts.size(); ++j) {
+      const auto& part = parts[random.below(parts.size())];
+      top += part.first;
+      bottom += part.second;
+    }
+    if (bottom > 0) ratios.push_back(top / bottom);
+  }
+  return {saved / ideal, quantile(ratios, 0.025), quantile(ratios, 0.975), 0.95};
+}
+
+Result<> check(const Options& options) {
+  if (options.policies.empty()) return fail(ErrorCode::input, "there is no policy to evaluate", "--policies");
+  for (const std::string& policy : options.policies) {
+    if (!is_hindsight(policy)) FLYBALL_TRY(policy::make(policy, options.objective));
+  }
+  if (options.duration < options.interval * 60.0) {
+    return fail(ErrorCode::input, "a run is shorter than 60 decisions", "--duration", "give more than 10 min");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Evaluation> evaluate_curves(const std::vector<curve::MeasuredCurve>& curves, const Options& options) {
+  std::vector<Subject> subjects;
+  for (const curve::MeasuredCurve& measured : curves) {
+    FLYBALL_ASSIGN(const curve::Curve truth, curve::Curve::monotone(measured.points));
+    const Noise noise = options.noise;
+    subjects.push_back({measured.name(), measured.network, truth, options.interval,
+                        [truth, noise](std::uint64_t seed, Clock& clock) -> Result<std::unique_ptr<Plant>> {
+                          return std::make_unique<CurvePlant>(truth, noise, seed, clock);
+                        }});
+  }
+  return evaluate(subjects, options);
+}
+
+Result<Evaluation> evaluate(const std::vector<Subject>& subjects, const Options& options) {
+  FLYBALL_TRY(check(options));
+  Evaluation evaluation;
+  evaluation.options = options;
+  for (const Subject& subject : subjects) {
+    evaluation.curves.push_back({subject.name, subject.network, best_mix(subject.truth, options.objective),
+                                 best_static(subject.truth, options.objective, kStaticStep)});
+  }
+  const auto seeds = static_cast<std::size_t>(options.seeds);
+  const std::size_t tasks = subjects.size() * seeds;
+  std::vector<std::optional<Result<std::vector<Score>>>> done(tasks);
+  std::atomic<std::size_t> next{0}, finished{0};
+  std::atomic<bool> stop{false};
+  std::mutex telling;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < tasks && !stop; i = next++) {
+      const std::size_t index = i / seeds;
+      done[i] = run_all(subjects[index], evaluation.curves[index], index, options, options.first_seed + i % seeds);
+      const std::size_t n = ++finished;
+      const std::lock_guard lock(telling);
+      if (options.stop && options.stop()) stop = true;
+      if (options.progress) options.progress(static_cast<double>(n) / static_cast<double>(tasks));
+    }
+  };
+  std::vector<std::thread> others;
+  const unsigned threads = options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (stop) return fail(ErrorCode::failed, "the evaluation was ended before it was done");
+  for (const std::string& policy : options.policies) evaluation.policies.push_back({policy, is_hindsight(policy), {}});
+  for (auto& scores : done) {
+    FLYBALL_ASSIGN(const std::vector<Score> all, std::move(*scores));
+    for (std::size_t p = 0; p < all.size(); ++p) evaluation.policies[p].scores.push_back(all[p]);
+  }
+  return evaluation;
+}
+
+std::vector<Summary> summarize(const Evaluation& evaluation) {
+  std::vector<Summary> summaries;
+  for (const PolicyScores& scores : evaluation.policies) {
+    Summary summary;
+    summary.policy = scores.policy;
+    summary.hindsight = scores.hindsight;
+    RunningStats saved, loss, uncontrolled, looks, writes;
+    std::size_t within = 0;
+    std::vector<double> decisions;
+    for (const Score& score : scores.scores) {
+      const CurveInfo& info = evaluation.curves[score.curve];
+      saved.add(score.saved_fraction);
+      loss.add(score.loss_fraction);
+      uncontrolled.add(score.uncontrolled_fraction);
+      looks.add(score.looks_fraction);
+      writes.add(static_cast<double>(score.writes));
+      summary.worst_loss_fraction = std::max(summary.worst_loss_fraction, score.loss_fraction);
+      if (info.mix.binds) {
+        ++summary.binding_runs;
+        if (score.loss_fraction <= *evaluation.options.objective.max_loss_fraction + 1e-9) ++within;
+      }
+      if (info.fixed.saved_fraction >= kWorthLearning) {
+        decisions.push_back(score.decisions_to_target.value_or(std::numeric_limits<double>::infinity()));
+      }
+    }
+    summary.saved_fraction = saved.mean();
+    summary.loss_fraction = loss.mean();
+    summary.uncontrolled_fraction = uncontrolled.mean();
+    summary.looks_fraction = looks.mean();
+    summary.writes = writes.mean();
+    if (summary.binding_runs > 0) {
+      summary.binding_within_fraction = static_cast<double>(within) / static_cast<double>(summary.binding_runs);
+    }
+    std::sort(decisions.begin(), decisions.end());
+    const auto rank = [&](double p) {
+      return decisions.empty() ? 0 : decisions[static_cast<std::size_t>(p * static_cast<double>(decisions.size() - 1))];
+    };
+    summary.median_decisions = rank(0.5);
+    summary.p90_decisions = rank(0.9);
+    summary.pooled_ratio = pooled_ratio(evaluation, scores);
+    summaries.push_back(std::move(summary));
+  }
+  return summaries;
+}
+
+std::vector<Comparison> compare(const Evaluation& evaluation, const std::string& policy) {
+  std::vector<Comparison> all;
+  const auto ours = std::find_if(evaluation.policies.begin(), evaluation.policies.end(),
+                                 [&](const PolicyScores& p) { return p.policy == policy; });
+  if (ours == evaluation.policies.end()) return all;
+  for (const PolicyScores& theirs : evaluation.policies) {
+    if (&theirs == &*ours) continue;
+    Comparison c{policy, theirs.policy, theirs.hindsight, 0, 0, 0};
+    double mine = 0, other = 0;
+    for (std::size_t i = 0; i < theirs.scores.size(); ++i) {
+      const double a = feasible_saved(ours->scores[i], evaluation.options.objective);
+      const double b = feasible_saved(theirs.scores[i], evaluation.options.objective);
+      mine += a;
+      other += b;
+      if (a > b) c.ahead_fraction += 1;
+      if (a < b - kClearlyWorse) c.clearly_worse_fraction += 1;
+    }
+    const auto runs = static_cast<double>(theirs.scores.size());
+    c.ahead_fraction /= runs;
+    c.clearly_worse_fraction /= runs;
+    c.pooled_ratio = other > 0 ? mine / other : 0;
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+}  // namespace flyball::evaluate

@@ -1,0 +1,432 @@
+#include "policy/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "base/text.h"
+#include "curve/family.h"
+
+namespace flyball::policy {
+namespace {
+
+/// Grid of limits: finer than the guard's ramp and than any difference that matters, and few enough to be cheap.
+constexpr Milliwatts kFinest{5'000};
+constexpr std::int64_t kMostLevels = 33;
+/// What the run begins with at the limits as found; after that a look is bought one interval at a time.
+constexpr int kFirstIntervals = 6;
+/// Of a run, at most, for looks: measures.md asks for 5 %.
+constexpr double kMostLooks = 0.045;
+/// Without a bound on loss there is no margin to tell when a look pays; so many intervals keep up with drift.
+constexpr double kWeightedLooks = 0.02;
+/// Between two looks, at least, and a random part, so that looks never keep step with anything periodic.
+constexpr int kLookPause = 1, kLookJitter = 3;
+// The following were chosen on P100 curves and hold unchanged on V100 and A100 ones (doc/benchmarks.md).
+/// Standard deviations by which the bound on loss is kept, at the end of the run and at its beginning, where an error
+/// can still be made up for.
+constexpr double kMargin = 2.0, kFirstMargin = 1.2;
+/// A plan never ends sooner than after this share of the run: with little time left it would leap between extremes.
+constexpr double kShortestPlan = 0.05;
+/// In the last share of the run nothing is tried any more: what it costs could not be made up for.
+constexpr double kNoTrials = 0.2;
+/// Of the chance that a limit is better than believed: neighbours on the grid share it, and each would count it whole.
+constexpr double kChanceShare = 0.3;
+/// How far off (sd, in logs) a limit is thought to be that was never tried: where waits hide slower work a curve has a
+/// kink, and no smooth prior foresees it.
+constexpr double kUnseen = 0.02;
+/// What a curve may do beside its family: bumps of this size (sd, in logs) and this extent in ln(limit).
+constexpr double kBump = 0.02, kBumpLength = 0.12;
+/// Slow drift of throughput: measures.md, from long runs.
+constexpr Belief::Drift kRateDrift{0.005, Seconds(3600)};
+constexpr Belief::Drift kPowerDrift{0.003, Seconds(3600)};
+/// Noise of one interval before it is measured, in logs, and for how many intervals that guess stands.
+constexpr double kNoise = 0.004, kNoiseWeight = 6;
+/// Standard deviations at which an observation is set aside, and how many in a row are believed after all.
+constexpr double kOdd = 8;
+constexpr int kOddAtMost = 5;
+/// A change larger than this is walked in steps (doc/safety.md), and the interval in which it began tells of no limit.
+constexpr Milliwatts kJump{100'000};
+/// Keeps the prior's matrix positive.
+constexpr double kJitter = 1e-9;
+/// Intervals for which a limit is kept, looks and trials apart.
+constexpr int kHold = 6;
+constexpr std::size_t kMostHeld = 512;
+/// A horizon for runs that do not say how long they are: as long again as they have lasted, and at least this.
+constexpr Seconds kShortestHorizon{3600};
+/// A change of the bound for its price.
+constexpr double kPriceStep = 1e-3;
+
+bool is_training(Phase phase) { return phase == Phase::training || phase == Phase::unknown; }
+
+/// Mean power of one board over the interval, by the counter where there is one.
+std::optional<double> mean_power(const Observation& observation) {
+  double sum = 0;
+  for (const GpuObservation& gpu : observation.gpus) {
+    if (gpu.energy && observation.interval > Seconds(0)) {
+      sum += (*gpu.energy / observation.interval).value();
+    } else if (gpu.power) {
+      sum += (*gpu.power).value();
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (sum <= 0 || observation.gpus.empty()) return std::nullopt;
+  return sum / static_cast<double>(observation.gpus.size());
+}
+
+std::optional<Milliwatts> common_limit(const Observation& observation) {
+  std::optional<Milliwatts> highest;
+  for (const GpuObservation& gpu : observation.gpus) {
+    if (!gpu.limit_enforced) return std::nullopt;
+    highest = std::max(highest.value_or(Milliwatts(0)), *gpu.limit_enforced);
+  }
+  return highest;
+}
+
+Belief make_belief(const curve::Family& family, double sign, const std::vector<double>& x, const Belief::Drift& drift) {
+  const auto covary = [&](double u, double v) {
+    const double apart = (u - v) / kBumpLength;
+    return family.covariance(u, v) + kBump * kBump * std::exp(-apart * apart / 2);
+  };
+  const std::size_t n = x.size();
+  const double top = x.back();
+  std::vector<double> mean(n), covariance(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    mean[i] = sign * (family.mean_at(x[i]) - family.mean_at(top));
+    for (std::size_t j = 0; j < n; ++j) {
+      covariance[i * n + j] = covary(x[i], x[j]) - covary(x[i], top) - covary(top, x[j]) + covary(top, top);
+    }
+    if (i + 1 < n) covariance[i * n + i] += kJitter;
+  }
+  return Belief(std::move(mean), covariance, drift);
+}
+
+/// Noise from one interval to the next at the same limit: drift cancels in the difference.
+void learn_noise(double now, std::optional<double>& before, bool comparable, double& variance, double& weight) {
+  if (before && comparable) {
+    // An outlier (a stall, a checkpoint that was not told) must not make everything uncertain.
+    const double difference = std::min((now - *before) * (now - *before) / 2, 9 * variance);
+    weight += 1;
+    variance += (difference - variance) / std::min(weight, 300.0);
+  }
+  before = now;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> Model::make(const Objective& objective) {
+  FLYBALL_TRY(check_objective(objective, "model"));
+  return std::unique_ptr<Policy>(new Model(objective));
+}
+
+void Model::reset(std::uint64_t seed) {
+  const Objective objective = objective_;
+  *this = Model(objective);
+  random_ = Random(seed);
+  rate_noise_ = power_noise_ = kNoise * kNoise;
+  rate_noise_weight_ = power_noise_weight_ = kNoiseWeight;
+}
+
+/// Grid and prior, once the board's range and its power as found are known.
+bool Model::begin(const Observation& observation) {
+  Milliwatts found{}, lowest{};
+  std::vector<GpuProposal> as_found;
+  for (const GpuObservation& gpu : observation.gpus) {
+    if (!gpu.limit_enforced || !gpu.minimum) return false;
+    found = std::max(found, *gpu.limit_enforced);
+    lowest = std::max(lowest, *gpu.minimum);
+    as_found.push_back({gpu.device, *gpu.limit_enforced, {}});
+  }
+  if (as_found.empty()) return false;
+  if (found_.empty()) found_ = std::move(as_found);
+  const auto power = mean_power(observation);
+  if (!power || !observation.tokens_per_second || !is_training(observation.phase)) return false;
+  first_power_ += (*power - first_power_) / ++first_intervals_;
+  const std::int64_t range = std::max<std::int64_t>(found.value() - lowest.value(), 0);
+  const std::int64_t step =
+      kFinest.value() * std::max<std::int64_t>(1, (range + kFinest.value() * (kMostLevels - 1) - 1) /
+                                                      (kFinest.value() * (kMostLevels - 1)));
+  for (std::int64_t limit = found.value(); limit > lowest.value(); limit -= step) grid_.push_back(Milliwatts(limit));
+  grid_.push_back(std::min(lowest, found));
+  std::reverse(grid_.begin(), grid_.end());
+  counts_.assign(grid_.size(), 0);
+  build_beliefs(Watts(first_power_));
+  return true;
+}
+
+void Model::build_beliefs(Watts unlimited) {
+  std::vector<double> x;
+  x.reserve(grid_.size());
+  for (const Milliwatts limit : grid_) x.push_back(std::log(limit.watts() / unlimited));
+  rate_ = make_belief(curve::time_families()[0], -1, x, kRateDrift);
+  power_ = make_belief(curve::power_family(), 1, x, kPowerDrift);
+}
+
+/// Linear between the two grid points around it.
+std::vector<double> Model::weights_of(Milliwatts limit) const {
+  std::vector<double> weights(grid_.size());
+  const auto above = std::lower_bound(grid_.begin(), grid_.end(), limit);
+  if (above == grid_.end()) {
+    weights.back() = 1;
+  } else if (above == grid_.begin() || *above == limit) {
+    weights[static_cast<std::size_t>(above - grid_.begin())] = 1;
+  } else {
+    const auto i = static_cast<std::size_t>(above - grid_.begin());
+    const double share =
+        static_cast<double>((limit - grid_[i - 1]).value()) / static_cast<double>((grid_[i] - grid_[i - 1]).value());
+    weights[i - 1] = 1 - share;
+    weights[i] = share;
+  }
+  return weights;
+}
+
+/// What held over a stretch of time that may reach back over several decisions.
+std::vector<double> Model::weights_over(MonoTime from, MonoTime to) const {
+  std::vector<double> weights(grid_.size());
+  double total = 0;
+  MonoTime end = to;
+  for (auto held = held_.rbegin(); held != held_.rend() && end > from; ++held) {
+    const bool oldest = held + 1 == held_.rend();
+    const MonoTime begin = oldest ? from : std::max(held->since, from);
+    if (begin >= end) continue;
+    const double time = (end - begin).value();
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] += time * held->weights[i];
+    total += time;
+    end = begin;
+  }
+  if (total > 0) {
+    for (double& w : weights) w /= total;
+  } else if (!held_.empty()) {
+    weights = held_.back().weights;
+  }
+  return weights;
+}
+
+/// The interval that ends now began with a large step of the limit.
+bool Model::settling() const {
+  if (held_.size() < 2) return false;
+  const Milliwatts now = held_.back().limit, before = held_[held_.size() - 2].limit;
+  return std::max(now, before) - std::min(now, before) > kJump;
+}
+
+/// Speeds of different limits add up in one window; beliefs are in logs. Linear around what is believed: `weights`
+/// become those of the logs, the value returned is what the curvature adds to y.
+double Model::linearize(std::vector<double>& weights) const {
+  double sum = 0, logs = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) sum += weights[i] * std::exp(rate_->mean(i));
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] *= std::exp(rate_->mean(i)) / sum;
+    logs += weights[i] * rate_->mean(i);
+  }
+  return std::log(sum) - logs;
+}
+
+void Model::learn_rate(const Observation& observation) {
+  const bool known = observation.rate_to > observation.rate_from;
+  const MonoTime to = known ? observation.rate_to : observation.at;
+  const MonoTime from = known ? observation.rate_from : observation.at - observation.interval;
+  std::vector<double> weights = weights_over(from, to);
+  const double y = std::log(*observation.tokens_per_second) - linearize(weights);
+  if (!rate_->started()) rate_->start(y);
+  const bool comparable = held_.size() >= 2 && held_.back().weights == held_[held_.size() - 2].weights;
+  learn_noise(y, last_rate_, comparable, rate_noise_, rate_noise_weight_);
+  // A stall that nobody told of is no speed of this limit. What lasts is a new level: another data set, another batch.
+  const double off = y - rate_->predict(weights);
+  const bool odd = off * off > kOdd * kOdd * (rate_->predict_variance(weights) + rate_noise_);
+  odd_in_a_row_ = odd ? odd_in_a_row_ + 1 : 0;
+  if (odd && odd_in_a_row_ < kOddAtMost) return;
+  if (odd) rate_->jolt(off);
+  rate_->observe(weights, y, rate_noise_);
+}
+
+void Model::learn(const Observation& observation) {
+  const auto limit = common_limit(observation);
+  if (!limit) return;
+  const MonoTime begin = observation.at - observation.interval;
+  held_.push_back({begin, *limit, weights_of(*limit)});
+  if (held_.size() > kMostHeld) held_.pop_front();
+  const std::vector<double>& now = held_.back().weights;
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += now[i];
+  intervals_ += 1;
+  if (now.back() > 0.99) baseline_ += 1;
+  rate_->advance(observation.interval);
+  power_->advance(observation.interval);
+  // A checkpoint or an evaluation says nothing about training, and neither does a limit on its way.
+  if (!is_training(observation.phase) || settling()) {
+    last_rate_.reset();
+    last_power_.reset();
+    return;
+  }
+  if (observation.tokens_per_second && *observation.tokens_per_second > 0) learn_rate(observation);
+  if (const auto power = mean_power(observation)) {
+    const double y = std::log(*power);
+    if (!power_->started()) power_->start(y);
+    const bool comparable = held_.size() >= 2 && held_[held_.size() - 2].weights == now;
+    learn_noise(y, last_power_, comparable, power_noise_, power_noise_weight_);
+    power_->observe(now, y, power_noise_);
+  }
+}
+
+void Model::set_levels(double elapsed_fraction) {
+  const double margin = kFirstMargin + (kMargin - kFirstMargin) * elapsed_fraction;
+  levels_.resize(grid_.size());
+  for (std::size_t i = 0; i < grid_.size(); ++i) {
+    const double log_rate = rate_->mean(i);
+    levels_[i] = {std::exp(power_->mean(i)), std::exp(log_rate),
+                  std::exp(log_rate - margin * std::sqrt(rate_->variance(i)))};
+  }
+  levels_.back() = {};
+}
+
+namespace {
+
+Spent spent(const std::vector<Level>& levels, const std::vector<double>& counts) {
+  Spent sum;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    sum.power += counts[i] * levels[i].power;
+    sum.rate += counts[i] * levels[i].rate;
+    sum.sure_rate += counts[i] * levels[i].sure_rate;
+    sum.intervals += counts[i];
+  }
+  return sum;
+}
+
+/// E max(0, x) for x normal.
+double expected_gain(double mean, double sd) {
+  if (sd <= 0) return std::max(0.0, mean);
+  const double z = mean / sd;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return mean * std::erfc(-z / std::numbers::sqrt2) / 2 + sd * density;
+}
+
+}  // namespace
+
+/// What a fraction of the run's tokens is worth, as a fraction of its energy per token.
+double Model::price_of_loss(const Plan& plan, const Spent& gone, double left) const {
+  if (objective_.alpha) return *objective_.alpha;
+  const Plan looser = plan_bounded(levels_, gone, left, *objective_.max_loss_fraction + kPriceStep);
+  return std::max(0.0, looser.saved - plan.saved) / kPriceStep;
+}
+
+/// The limit of which one interval teaches more than it costs, if there is one. It costs what it saves less than the
+/// plan. It brings a smaller margin on the loss of the whole run, at the price of the bound, and the chance that the
+/// limit is better than believed (knowledge gradient: Frazier, Powell and Dayanik, 2008).
+std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
+  const double total = intervals_ + left;
+  const Spent gone = spent(levels_, counts_);
+  const double price = price_of_loss(plan, gone, left);
+  const auto at = [&](auto field) {
+    return levels_[plan.first].*field + plan.share_second * (levels_[plan.second].*field - levels_[plan.first].*field);
+  };
+  const Level planned{at(&Level::power), at(&Level::rate), at(&Level::sure_rate)};
+  const double power = gone.power + left * planned.power, rate = gone.rate + left * planned.rate;
+  const double by_power = 1 / rate, by_rate = power / rate / rate;  // d saved
+  std::vector<double> weights(grid_.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = counts_[i] / total * levels_[i].rate;
+  weights[plan.first] += (1 - plan.share_second) * left / total * levels_[plan.first].rate;
+  weights[plan.second] += plan.share_second * left / total * levels_[plan.second].rate;
+  rate_->value_of(weights, rate_noise_, rate_value_);
+  power_->value_of(weights, power_noise_, power_value_);
+  const double sd = std::sqrt(rate_->variance(weights));
+
+  std::optional<std::size_t> best;
+  double most = 0;
+  double hoped = 1;  // less power is never faster: the surest of the higher limits bounds what can be hoped for
+  for (std::size_t i = levels_.size(); i-- > 0;) {
+    const bool top = i + 1 == levels_.size();
+    const double above = hoped;
+    hoped = std::min(hoped, levels_[i].rate * std::exp(std::sqrt(rate_->variance(i))));
+    if (top && (until_look_ > 0 || baseline_ + 1 > kMostLooks * total)) continue;
+    const Level& level = levels_[i];
+    const auto gain_at = [&](double r) {
+      return by_rate * (r - planned.rate) - by_power * (level.power - planned.power) +
+             price / total * (r - planned.rate);
+    };
+    const double gain = std::min(gain_at(level.rate), 0.0);  // rounding of the price apart, the plan is the best
+    double worth = gain;
+    // Without a bound there is no margin.
+    if (objective_.max_loss_fraction) worth += price * kMargin * (sd - std::sqrt(rate_value_[i].sum_variance));
+    if (!top && gain_at(above) > 0) {
+      const double unseen = counts_[i] < 0.5 ? kUnseen : 0;
+      const double shift = std::max(rate_value_[i].shift_sd, unseen);
+      const double spread =
+          std::hypot((by_rate + price / total) * level.rate * shift, by_power * level.power * power_value_[i].shift_sd);
+      const double bound = objective_.max_loss_fraction.value_or(1);
+      const double usable = std::min(1.0, bound / std::max(1 - level.rate, 1e-9));
+      worth += kChanceShare * left * usable * expected_gain(gain, spread);
+    }
+    if (worth <= most) continue;
+    most = worth;
+    best = i;
+  }
+  return best;
+}
+
+/// Plans move by a grid point with every observation; what is set changes only every few intervals.
+std::size_t Model::choose(const Plan& plan) {
+  const auto near = [this](std::size_t level) { return last_level_ + 1 >= level && last_level_ <= level + 1; };
+  if (hold_ > 0 && (near(plan.first) || near(plan.second))) {
+    --hold_;
+  } else {
+    in_second_ = plan.share_second > 0 && mixing_ >= 0;
+    last_level_ = in_second_ ? plan.second : plan.first;
+    hold_ = kHold - 1;
+  }
+  mixing_ += plan.share_second - (in_second_ ? 1.0 : 0.0);
+  mixing_ = std::clamp(mixing_, -static_cast<double>(kHold), static_cast<double>(kHold));
+  return last_level_;
+}
+
+Proposal Model::propose(std::size_t level, std::string reason) const {
+  Proposal proposal{found_, std::move(reason)};
+  for (GpuProposal& gpu : proposal.gpus) gpu.power_limit = std::min(*gpu.power_limit, grid_[level]);
+  return proposal;
+}
+
+Proposal Model::decide(const Observation& observation) {
+  if (grid_.empty() && !begin(observation)) return {{}, "waiting for the boards' limits, power and progress"};
+  learn(observation);
+  if (until_look_ > 0) --until_look_;
+  if (const auto again = std::exchange(once_more_, std::nullopt)) return propose(*again, "the same, settled");
+  if (grid_.size() < 2) return propose(0, "there is nothing below the limit found");
+  if (!rate_->started() || !power_->started()) return propose(grid_.size() - 1, "no progress is known yet");
+  if (baseline_ < kFirstIntervals) return try_out(grid_.size() - 1);
+
+  const Seconds elapsed = observation.interval * intervals_;
+  const Seconds ahead =
+      observation.remaining > Seconds(0) ? observation.remaining : std::max(elapsed, kShortestHorizon);
+  const double real = std::max(1.0, ahead / observation.interval), total = intervals_ + real;
+  const double left = std::max(real, kShortestPlan * total);
+  set_levels(intervals_ / (intervals_ + left));
+  const Spent gone = spent(levels_, counts_);
+  const Plan plan = objective_.alpha ? plan_weighted(levels_, gone, left, *objective_.alpha)
+                                     : plan_bounded(levels_, gone, left, *objective_.max_loss_fraction);
+  if (!plan.feasible) return propose(grid_.size() - 1, "no more may be lost");
+  auto level = real > kNoTrials * total ? worth_trying(plan, left) : std::nullopt;
+  if (objective_.alpha && random_.chance(kWeightedLooks)) level = grid_.size() - 1;
+  if (level && *level != plan.first && *level != plan.second) return try_out(*level);
+  return propose(choose(plan), fmt::format("{} of the run's energy per token may be saved within the bound",
+                                           format_percent(plan.saved)));
+}
+
+/// A baseline interval that somebody else paid for.
+void Model::observe_baseline(const Observation& observation) {
+  if (!grid_.empty() || begin(observation)) learn(observation);
+}
+
+Proposal Model::try_out(std::size_t level) {
+  if (!held_.empty()) {
+    const Milliwatts now = held_.back().limit, next = grid_[level];
+    if (std::max(now, next) - std::min(now, next) > kJump) once_more_ = level;
+  }
+  if (level + 1 < grid_.size()) return propose(level, "trying " + format(grid_[level]));
+  until_look_ = kLookPause + static_cast<int>(random_.below(kLookJitter));
+  Proposal look = propose(level, "a look at the limits as found");
+  look.baseline = true;
+  return look;
+}
+
+}  // namespace flyball::policy

@@ -1,0 +1,132 @@
+// ctest: needs flyball flyball-guard flyball-fakegpu flyball_fakegpu_library
+// `flyball run --source nvml` as an operator runs it: eight fake GPUs, the guard as a process of its own, real time.
+
+#include <fmt/format.h>
+
+#include "base/filesystem.h"
+#include "guard/client.h"
+#include "guard_rig.h"
+
+namespace flyball {
+namespace {
+
+using nlohmann::json;
+
+class LiveRun : public ::testing::Test {
+ protected:
+  LiveRun() : rig(8, {"--speed", "20"}) {
+    EXPECT_TRUE(system_filesystem().write_atomically(
+        rig.file("flyball.toml"),
+        fmt::format("[guard]\nsocket = \"{}\"\n[run]\ninterval = \"2s\"\nsample = \"0.25s\"\n", rig.socket())));
+  }
+
+  Process start(std::vector<std::string> words) {
+    std::vector<std::string> line = {build_folder() + "/flyball", "run", "--source", "nvml", "--json"};
+    line.insert(line.end(), words.begin(), words.end());
+    line.insert(line.end(), {"--config", rig.file("flyball.toml"), "--state-dir", rig.file("state"), "--nvml-library",
+                             build_folder() + "/fakegpu/libnvidia-ml.so.1"});
+    return Process(line, rig.log("run.out"));
+  }
+  json result() {
+    return json::parse(system_filesystem().read(rig.file("run.out"), 1 << 24).value_or(""), nullptr, false);
+  }
+  int lowered() {
+    const auto boards = rig.boards();
+    return static_cast<int>(
+        std::count_if(boards.begin(), boards.end(), [](const auto& b) { return b.second == 500'000; }));
+  }
+  bool all_back() {
+    const auto boards = rig.boards();
+    return boards.size() == 8 &&
+           std::all_of(boards.begin(), boards.end(), [](const auto& b) { return b.second == 700'000; });
+  }
+  void wait_until_lowered() {
+    rig.wait_until([&] { return lowered() == 8; }, Seconds(60), "the run lowers no limits");
+  }
+  void wait_until_back() {
+    rig.wait_until([&] { return all_back(); }, Seconds(60), "not every limit is back");
+  }
+
+  GuardRig rig;
+};
+
+TEST_F(LiveRun, LowersForItsTimeAccountsAndGivesBack) {
+  rig.start_guard();
+  Process run = start({"--policy", "static:500W", "--duration", "8s"});
+  wait_until_lowered();
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_TRUE(all_back()) << "before it ends, not after";
+  const json made = result();
+  ASSERT_TRUE(made.is_object());
+  EXPECT_EQ(made["schema"], "flyball.run/1");
+  EXPECT_EQ(made["restored"], true);
+  EXPECT_GT(made["energy_j"].get<double>(), 8 * 8 * 90.0) << "eight boards of at least 90 W";
+  EXPECT_GT(made["tokens"].get<double>(), 0) << "the fake job tells its progress";
+  EXPECT_GE(made["writes"].get<int>(), 8);
+  EXPECT_EQ(made["saved_fraction"], nullptr) << "nothing was run to compare with";
+  EXPECT_NE(made["plant"].get<std::string>().find("8 x NVIDIA H100"), std::string::npos) << made["plant"];
+}
+
+TEST_F(LiveRun, ASignalEndsItRestored) {
+  rig.start_guard();
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    Process run = start({"--policy", "static:500W"});
+    wait_until_lowered();
+    EXPECT_EQ(run.end(signal), code);
+    EXPECT_TRUE(all_back());
+    EXPECT_EQ(result()["interrupted"], true);
+    EXPECT_EQ(result()["restored"], true);
+  }
+}
+
+TEST_F(LiveRun, KilledItsLimitsComeBack) {
+  rig.start_guard();
+  Process run = start({"--policy", "static:500W"});
+  wait_until_lowered();
+  EXPECT_EQ(run.end(SIGKILL), 128 + SIGKILL);
+  wait_until_back();
+}
+
+TEST_F(LiveRun, OutlivesItsGuard) {
+  rig.start_guard();
+  Process run = start({"--policy", "static:500W"});
+  wait_until_lowered();
+  rig.guard().end(SIGKILL);
+  EXPECT_EQ(rig.run_guard("restore"), 0);
+  EXPECT_TRUE(all_back());
+  rig.start_guard();
+  wait_until_lowered();
+  EXPECT_EQ(run.end(SIGINT), 130);
+  EXPECT_TRUE(all_back());
+}
+
+TEST_F(LiveRun, WithoutAGuardItOnlyWatches) {
+  EXPECT_EQ(start({"--duration", "4s"}).wait(), 3) << "refused, naming the guard";
+  EXPECT_EQ(start({"--observe-only", "--duration", "4s"}).wait(), 0);
+  EXPECT_TRUE(all_back());
+  EXPECT_EQ(result()["writes"], 0);
+}
+
+TEST_F(LiveRun, AHungBoardCostsTheOthersNothing) {
+  rig.start_guard();
+  Process run = start({"--policy", "static:500W", "--duration", "30s"});
+  wait_until_lowered();
+  const auto ids = rig.ids();
+  rig.fakegpu({"fault", "hang", "all", "--gpu", ids[3].text()});
+  EXPECT_EQ(run.wait(), 5) << "one limit could not be given back";
+  const auto boards = rig.boards();
+  for (std::size_t i = 0; i < boards.size(); ++i) EXPECT_EQ(boards[i].second, i == 3 ? 500'000 : 700'000) << i;
+  rig.fakegpu({"fault", "clear"});
+  wait_until_back();
+}
+
+TEST_F(LiveRun, SweepRunsOnTheJobsOwnProgress) {
+  rig.start_guard();
+  Process run = start({"--policy", "sweep", "--max-loss", "0.05", "--duration", "20s"});
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_TRUE(all_back());
+  EXPECT_GE(result()["decisions"].get<int>(), 5);
+}
+
+}  // namespace
+}  // namespace flyball
