@@ -167,6 +167,10 @@ Result<> record(const Options& options, Context& context) {
   }
   FLYBALL_ASSIGN(const auto source, open_source(options, context));
   FLYBALL_ASSIGN(const Seconds duration, duration_of(options, *source));
+  if (!source->real_time && context.files.exists(path)) {
+    return fail(ErrorCode::input, "exists already, and simulated time would begin in it again", path,
+                "name another file");
+  }
   if (context.options.dry_run) {
     return context.out.write(fmt::format("would record {} every {} into {}\n", source->name, format(interval), path));
   }
@@ -211,7 +215,8 @@ void add_record(Registry& registry) {
                    "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
                    "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
                    "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
-                   "An existing recording is continued. A signal ends it cleanly; a killed one loses 5 s at most."},
+                   "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
+                   "loses 5 s at most."},
       [options](Context& context) { return record(*options, context); });
   command
       .add_option("--source", options->source,

@@ -82,6 +82,7 @@ TEST_F(Replay, WrongUseIsRefused) {
   EXPECT_EQ(run({"replay", file("r.fbr"), "--policy", "none", "--decision", "0s"}), 2);
   EXPECT_EQ(run({"replay", file("absent.fbr"), "--policy", "none"}), 2);
   EXPECT_EQ(run({"run", "--duration", "1min", "--record", file("r.fbr")}), 2) << "a recording is not written over";
+  EXPECT_EQ(run({"record", "--duration", "1min", "--output", file("r.fbr")}), 2) << "simulated time would begin again";
   EXPECT_EQ(run({"record", "--duration", "1min"}), 2);
   EXPECT_EQ(run({"record", "--interval", "1ms", "--output", file("x.fbr")}), 2);
 }
@@ -126,28 +127,43 @@ TEST_F(Replay, ARecordingSurvivesHoweverItsProgramEnds) {
     std::ofstream(file("torn.fbr"), std::ios::binary) << bytes.substr(0, bytes.size() - 7);
     const auto torn = json({"replay", file("torn.fbr")});
     EXPECT_GT(torn["points_ok"].get<std::uint64_t>(), 1000u);
-    // And what is there can be continued.
-    ASSERT_EQ(run({"record", "--duration", "1min", "--output", file("torn.fbr")}), 0);
-    EXPECT_EQ(json({"replay", file("torn.fbr")})["sessions"].size(), 2u);
   }
 }
 
+/// The machine's files, but what is written goes to a disk that can be full.
+class SmallDisk final : public Filesystem {
+ public:
+  MemoryFilesystem disk;
+  Result<std::string> read(const std::string& path, std::size_t limit) override {
+    return disk.exists(path) ? disk.read(path, limit) : system_filesystem().read(path, limit);
+  }
+  Result<std::string> read_head(const std::string& path, std::size_t bytes) override {
+    return disk.read_head(path, bytes);
+  }
+  bool exists(const std::string& path) override { return disk.exists(path) || system_filesystem().exists(path); }
+  Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override { return disk.open_append(path); }
+  Result<> write_atomically(const std::string& path, std::string_view bytes) override {
+    return disk.write_atomically(path, bytes);
+  }
+  Result<> remove(const std::string& path) override { return disk.remove(path); }
+  Result<> make_folders(const std::string&) override { return {}; }
+  Result<std::vector<std::string>> list(const std::string& folder) override { return system_filesystem().list(folder); }
+};
+
 TEST_F(Replay, AFullDiskDoesNotLoseWhatIsThere) {
-  MemoryFilesystem files;
+  SmallDisk files;
   VirtualClock clock;
-  const auto on_small_disk = [&](std::vector<const char*> words) {
-    return run_program(static_cast<int>(words.size()), words.data(), files, clock);
-  };
-  files.set_space_left(20'000);
-  const int code = on_small_disk({"flyball", "-q", "record", "--duration", "2h", "--output", "/r.fbr"});
-  EXPECT_NE(code, 0) << "points that could not be kept are no success";
-  std::ofstream(file("r.fbr"), std::ios::binary) << files.content("/r.fbr");
+  const std::vector<const char*> words = {"flyball", "-q", "record", "--duration", "2h", "--output", "/small/r.fbr"};
+  files.disk.set_space_left(20'000);
+  const int code = run_program(static_cast<int>(words.size()), words.data(), files, clock);
+  EXPECT_EQ(code, 1) << "points that could not be kept are no success";
+  std::ofstream(file("r.fbr"), std::ios::binary) << files.disk.content("/small/r.fbr");
   const auto made = json({"replay", file("r.fbr")});
   EXPECT_GT(made["points_ok"].get<std::uint64_t>(), 1000u);
 }
 
 TEST_F(Replay, LongTelemetryIsAnalyzedInChaptersAsInOne) {
-  // 300,000 points: two chapters. In each hour twelve evaluations between steps of ten seconds.
+  // 210,000 points: two chapters. In each hour twelve evaluations between steps of ten seconds.
   const auto rows = [&](int from, int to) {
     std::string text = "time,gpu,power_w\n";
     for (int i = from; i < to; ++i) {
@@ -156,34 +172,32 @@ TEST_F(Replay, LongTelemetryIsAnalyzedInChaptersAsInOne) {
     }
     return text;
   };
-  std::ofstream(file("long.csv")) << rows(0, 300'000);
-  std::ofstream(file("a.csv")) << rows(0, 150'000);
-  std::ofstream(file("b.csv")) << rows(150'000, 300'000);
+  std::ofstream(file("long.csv")) << rows(0, 210'000);
+  std::ofstream(file("a.csv")) << rows(0, 105'000);
+  std::ofstream(file("b.csv")) << rows(105'000, 210'000);
   const auto energy = json({"analyze", "energy", file("long.csv")})["runs"][0];
   EXPECT_EQ(energy["coverage_fraction"], 1);
   EXPECT_EQ(energy["holes"], 0);
   double sum = 0;
-  for (int i = 0; i < 300'000; ++i)
+  for (int i = 0; i < 210'000; ++i)
     sum += ((i % 600 >= 560 ? 520
              : i % 20 < 13  ? 600
                             : 420) +
             static_cast<double>((i * 7919LL) % 5)) *
-           (i == 0 || i == 299'999 ? 0.25 : 0.5);
+           (i == 0 || i == 209'999 ? 0.25 : 0.5);
   EXPECT_NEAR(energy["energy_j"].get<double>(), sum, 1e-6 * sum);
   const auto parts = json({"analyze", "energy", file("b.csv"), file("a.csv")})["runs"][0];
   EXPECT_NEAR(parts["energy_j"].get<double>(), sum, 1e-6 * sum) << "the order of the files does not matter";
   const auto windows = json({"analyze", "windows", file("long.csv"), "--budget", "590W", "--window", "0.5s", "--window",
                              "10s"})["runs"][0]["windows"];
-  EXPECT_EQ(windows[0]["tumbling"]["judged"], 300'000);
+  EXPECT_EQ(windows[0]["tumbling"]["judged"], 210'000);
   EXPECT_NEAR(windows[0]["violation_fraction"].get<double>(), 560.0 / 600 * 13 / 20, 0.001);
   EXPECT_EQ(windows[1]["violation_fraction"], 0);
   const auto phases = json({"analyze", "phases", file("long.csv")})["runs"][0];
   int evaluations = 0;
   for (const auto& phase : phases["phases"]) evaluations += phase["label"] == "evaluation" ? 1 : 0;
-  EXPECT_EQ(evaluations, 500);
+  EXPECT_EQ(evaluations, 350);
   EXPECT_NE(phases["note"].get<std::string>().find("2 chapters"), std::string::npos);
-  const auto ramps = json({"analyze", "ramps", file("long.csv")})["runs"][0];
-  EXPECT_NEAR(ramps["ramps"][0]["max_up_w_per_s"].get<double>(), 184, 1);
 }
 
 }  // namespace
