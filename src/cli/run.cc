@@ -26,7 +26,7 @@ constexpr WallTime kSimulatedStart(1'767'225'600'000'000'000);
 
 /// All that is needed to repeat the run.
 std::string arguments_json(const RunOptions& options, const twin::Scenario& scenario, const Objective& objective,
-                           Seconds duration) {
+                           Seconds duration, const std::optional<loop::SwitchbackOptions>& switchback) {
   report::Json made = report::Json::object();
   made["source"] = options.source;
   made["scenario"] = scenario.name;
@@ -37,6 +37,8 @@ std::string arguments_json(const RunOptions& options, const twin::Scenario& scen
   made["duration_s"] = report::number(duration.value());
   made["seed"] = options.seed;
   made["observe_only"] = options.observe_only;
+  made["stage"] = options.stage;
+  made["switchback_share_fraction"] = switchback ? report::number(switchback->share) : report::Json(nullptr);
   for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) made["parameters"][p.key] = p.value;
   return report::dump_line(made);
 }
@@ -106,6 +108,30 @@ Result<> write_result(const RunOptions& options, const control::RunRecord& run, 
 
 }  // namespace
 
+Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& options, double default_share) {
+  using experiment::Schedule;
+  double share = default_share;
+  if (!options.switchback_share.empty()) {
+    auto given = parse_fraction(options.switchback_share);
+    if (!given) {
+      given.error().where = "--switchback-share";
+      return fail(std::move(given.error()));
+    }
+    share = *given;
+  }
+  const bool canary = options.stage == "canary";
+  if (share == 0 && canary) {
+    return fail(ErrorCode::input, "a canary without blocks would never control", "--switchback-share",
+                fmt::format("give {} to {}", Schedule::kLeastShare, Schedule::kMostShare));
+  }
+  if (share == 0 || options.observe_only) return std::nullopt;
+  if (share < Schedule::kLeastShare || share > Schedule::kMostShare) {
+    return fail(ErrorCode::input, fmt::format("{} is outside its range", share), "--switchback-share",
+                fmt::format("give {} to {}, or 0 for none", Schedule::kLeastShare, Schedule::kMostShare));
+  }
+  return loop::SwitchbackOptions{.share = share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
+}
+
 Result<> finish_run(const RunOptions& options, control::RunRecord& run, const std::optional<Error>& unopened,
                     const std::string& ledger_path, const Objective& objective, Context& context) {
   if (unopened) {
@@ -146,7 +172,8 @@ Result<> run_on_twin(const RunOptions& options, const Objective& objective, Cont
   how.recorded = context.clock.wall();
   how.devices = context.options.gpus;
   how.observe_only = options.observe_only;
-  how.arguments = arguments_json(options, scenario, objective, duration);
+  FLYBALL_ASSIGN(how.switchback, switchback_of(options, kDefaultSwitchbackShare));
+  how.arguments = arguments_json(options, scenario, objective, duration, how.switchback);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
   FLYBALL_ASSIGN(const auto recording, open_recording(options, how.plant, context));
@@ -164,8 +191,15 @@ Result<> run_on_twin(const RunOptions& options, const Objective& objective, Cont
                     context);
 }
 
-Result<> run(const RunOptions& options, Context& context) {
-  FLYBALL_ASSIGN(const Objective objective, parse_objective(options.objective));
+Result<> run(const RunOptions& given, Context& context) {
+  FLYBALL_ASSIGN(const Objective objective, parse_objective(given.objective));
+  RunOptions options = given;
+  if (options.stage.empty()) options.stage = options.observe_only ? "observe" : "control";
+  if (options.observe_only && options.stage != "observe") {
+    return fail(ErrorCode::input, "--observe-only and --stage " + options.stage + " are given", {},
+                "give one of the two");
+  }
+  options.observe_only = options.stage == "observe";
   if (options.source == "twin") return run_on_twin(options, objective, context);
   if (options.source == "nvml") return run_on_machine(options, objective, context);
   return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source",
@@ -211,7 +245,17 @@ void add_run(Registry& registry) {
   command.add_option("--report", options->report, "Also write a page with plots")->type_name("FILE");
   command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
       ->type_name("FILE");
-  command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing");
+  command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing: --stage observe");
+  command
+      .add_option("--stage", options->stage,
+                  "observe: set nothing; canary: control in few blocks, drawn at random; control (the default): in all "
+                  "but few")
+      ->check(CLI::IsMember({"observe", "canary", "control"}));
+  command
+      .add_option("--switchback-share", options->switchback_share,
+                  "Share of the time in those few blocks, 0.02 to 0.5, by which the saving is measured; 0: no blocks "
+                  "(default 0.05; with --source nvml run.switchback_share)")
+      ->type_name("FRACTION");
 }
 
 }  // namespace flyball::cli

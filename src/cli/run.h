@@ -11,6 +11,7 @@
 #include "control/run_keeper.h"
 #include "core/control.h"
 #include "ledger/ledger.h"
+#include "loop/switchback.h"
 
 namespace flyball::cli {
 
@@ -25,8 +26,15 @@ struct RunOptions {
   std::vector<std::string> set;
   std::string report;
   std::string record;
-  bool observe_only = false;
+  std::string stage;             ///< "observe", "canary" or "control"; empty: control
+  std::string switchback_share;  ///< empty: the default
+  bool observe_only = false;     ///< as --stage observe
 };
+
+/// Of the time at the limits found, where nothing else is asked for; the default of run.switchback_share as well.
+constexpr double kDefaultSwitchbackShare = 0.05;
+/// What --stage and --switchback-share ask for; empty = no blocks.
+Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& options, double default_share);
 
 /// On the boards of this machine, in real time.
 Result<> run_on_machine(const RunOptions& options, const Objective& objective, Context& context);

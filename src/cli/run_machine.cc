@@ -46,6 +46,8 @@ std::string arguments_json(const RunOptions& options, const control::LiveRunOpti
   made["poll_s"] = report::number(how.poll.value());
   made["seed"] = options.seed;
   made["observe_only"] = options.observe_only;
+  made["stage"] = options.stage;
+  made["switchback_share_fraction"] = how.switchback ? report::number(how.switchback->share) : report::Json(nullptr);
   return report::dump_line(made);
 }
 
@@ -102,6 +104,7 @@ Result<> run_on_machine(const RunOptions& options, const Objective& objective, C
   how.decision = settings.run.interval;
   how.seed = options.seed;
   how.observe_only = options.observe_only;
+  FLYBALL_ASSIGN(how.switchback, switchback_of(options, settings.run.switchback_share));
   how.arguments = arguments_json(options, how);
   const std::string ledger_path = ledger_path_of(settings.run.state_dir);
   if (context.options.dry_run) return say_plan(how, objective, ledger_path, context);

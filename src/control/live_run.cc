@@ -21,6 +21,19 @@ constexpr Seconds kRestorePoll{0.5};
 /// Boards round limits by up to a watt.
 constexpr Milliwatts kSameLimit{1000};
 
+/// Nothing but the switchback can tell what was saved live, and only where it is not too noisy.
+void claim(RunResult& result) {
+  result.saved_basis = "not known: there was nothing to compare with";
+  if (!result.switchback) return;
+  const SwitchbackResult& s = *result.switchback;
+  result.saved_fraction = s.saved_run_fraction;
+  result.loss_fraction = s.loss_run_fraction;
+  result.saved_basis =
+      s.saved_run_fraction
+          ? "switchback: blocks of this run at the limits found, drawn at random; interval by randomisation"
+          : "not known: the switchback was too noisy";
+}
+
 class LiveRun {
  public:
   LiveRun(const LiveRunOptions& options, const LiveParts& parts, std::unique_ptr<policy::Policy> chosen)
@@ -32,6 +45,7 @@ class LiveRun {
     how.devices = options.devices;
     how.observe_only = options.observe_only;
     how.seed = options.seed;
+    how.switchback = options.switchback;
     loop_ = std::make_unique<loop::Loop>(parts.driver, parts.clock, parts.guard, parts.job, *policy_, how);
   }
 
@@ -119,13 +133,13 @@ Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts
   run.result.policy = options.observe_only ? "none (observe only)" : options.policy;
   run.result.seed = options.seed;
   run.result.started = parts.clock.wall();
-  run.result.saved_basis = "not known: there was nothing to compare with";
   RunKeeper keeper(run, ledger, options.source);
   keeper.begin({options.plant, run.result.policy, options.seed, run.result.started, run.result.started,
                 std::string(version()), options.arguments});
   run.interrupted = live.poll_to_the_end(keeper);
   const WallTime finished = parts.clock.wall();
   keeper.take(live.loop());
+  claim(run.result);
   run.result.restored = live.restore();
   if (!run.result.restored) keeper.not_restored(finished);
   keeper.end(finished);

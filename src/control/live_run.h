@@ -15,6 +15,7 @@
 #include "guard/authority.h"
 #include "ledger/ledger.h"
 #include "loop/progress.h"
+#include "loop/switchback.h"
 
 namespace flyball::control {
 
@@ -27,9 +28,10 @@ struct LiveRunOptions {
   Seconds poll{0.5};
   Seconds decision{10};
   std::uint64_t seed = 1;
-  std::vector<DeviceId> devices;  ///< empty = all
-  bool observe_only = false;      ///< no lease, no write; the authority is never asked
-  std::string arguments;          ///< for the ledger, as JSON
+  std::vector<DeviceId> devices;                      ///< empty = all
+  std::optional<loop::SwitchbackOptions> switchback;  ///< empty = none, and then no saving is known
+  bool observe_only = false;                          ///< no lease, no write; the authority is never asked
+  std::string arguments;                              ///< for the ledger, as JSON
   /// Called at every poll.
   std::function<void(Seconds elapsed, const Account& account)> progress;
   /// Asked ten times a second; true ends the run, limits restored.

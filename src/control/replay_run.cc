@@ -116,6 +116,7 @@ class Player final : public series::Sink {
     how.run_length = plan.run_length;
     how.devices = options.devices;
     how.seed = plan.seed;
+    how.switchback = plan.switchback;
     how.purpose = "flyball replay";
     loop_.emplace(driver_, clock_, authority_, progress_, policy, std::move(how));
   }
@@ -383,13 +384,15 @@ Result<RecordedPolicy> plan_of(const series::Survey& survey, const ReplayRunOpti
     as_recorded = true;
     return *recorded;
   }
-  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10)};
+  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10), {}};
   if (recorded) {
     plan.run_length = recorded->run_length;
     plan.decision = recorded->decision;
     as_recorded = recorded->policy == plan.policy && recorded->seed == plan.seed &&
                   recorded->objective.alpha == plan.objective.alpha &&
                   recorded->objective.max_loss_fraction == plan.objective.max_loss_fraction;
+    // Blocks at the limits found belong to the run that was; another policy is asked in all of them.
+    if (as_recorded) plan.switchback = recorded->switchback;
   }
   return plan;
 }

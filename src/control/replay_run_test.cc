@@ -223,6 +223,13 @@ TEST(RunRecorder, EventsReadBackAsTheyWere) {
   EXPECT_EQ(read->objective.alpha, 0.1);
   EXPECT_FALSE(read->objective.max_loss_fraction);
   EXPECT_EQ(read->seed, 7u);
+  EXPECT_FALSE(read->switchback);
+  policy.switchback = {.share = 0.1, .rare = experiment::Arm::control};
+  const auto canary = parse_policy_event(policy_event(policy));
+  ASSERT_TRUE(canary && canary->switchback);
+  EXPECT_EQ(canary->switchback->share, 0.1);
+  EXPECT_EQ(canary->switchback->rare, experiment::Arm::control);
+  EXPECT_EQ(canary->policy, "static:250 W");
   loop::DecisionRecord record;
   guard::WriteOutcome outcome;
   outcome.device = DeviceId::of("GPU-a");

@@ -48,6 +48,7 @@ void RunKeeper::take(const loop::Loop& loop) {
   run_.result.writes = loop.writes();
   run_.result.writes_refused = loop.writes_refused();
   run_.rejected = loop.rejected();
+  run_.result.switchback = loop.switchback();
   std::vector<Finding> findings = loop.findings();
   told_ = findings.size();
   findings.insert(findings.end(), run_.result.findings.begin(), run_.result.findings.end());

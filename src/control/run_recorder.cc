@@ -99,9 +99,12 @@ series::Event make_event(WallTime at, std::string kind, const DeviceId& device, 
 
 series::Event policy_event(const RecordedPolicy& p) {
   return make_event({}, "policy", {}, static_cast<double>(p.seed),
-                    fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} policy={}",
+                    fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} switchback_share={} "
+                                "rare={} policy={}",
                                 number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
-                                format_exact(p.run_length.value()), format_exact(p.decision.value()), p.policy));
+                                format_exact(p.run_length.value()), format_exact(p.decision.value()),
+                                number_or_none(p.switchback ? std::optional(p.switchback->share) : std::nullopt),
+                                p.switchback ? to_string(p.switchback->rare) : "none", p.policy));
 }
 
 Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
@@ -118,6 +121,11 @@ Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
     return fail(ErrorCode::input, "the recorded run has no length or no interval between decisions");
   made.run_length = Seconds(length);
   made.decision = Seconds(decision);
+  FLYBALL_ASSIGN(const auto share, optional_number(field(event.detail, "switchback_share")));
+  if (share) {
+    const bool canary = field(event.detail, "rare") == to_string(experiment::Arm::control);
+    made.switchback = {.share = *share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
+  }
   made.policy = field(event.detail, "policy", true);
   return made;
 }

@@ -32,6 +32,7 @@ struct RecordedPolicy {
   std::uint64_t seed = 1;
   Seconds run_length;
   Seconds decision{10};
+  std::optional<loop::SwitchbackOptions> switchback = {};
 };
 series::Event policy_event(const RecordedPolicy& policy);
 Result<RecordedPolicy> parse_policy_event(const series::Event& event);

@@ -36,6 +36,7 @@ class World {
     loop_options.devices = options.devices;
     loop_options.observe_only = observe_only;
     loop_options.seed = options.seed;
+    loop_options.switchback = options.switchback;
     Driver* driver = &world->driver_;
     loop::ProgressSource* progress = &world->progress_;
     if (recording != nullptr) {
@@ -43,7 +44,7 @@ class World {
       driver = &*world->recorder_;
       progress = &*world->recorder_;
       world->recorder_->begin({observe_only ? "none" : policy_spec, options.objective, options.seed, options.duration,
-                               loop_options.decision});
+                               loop_options.decision, loop_options.switchback});
     }
     world->loop_ =
         std::make_unique<loop::Loop>(*driver, world->clock_, *world->engine_, *progress, *world->policy_, loop_options);

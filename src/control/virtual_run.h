@@ -33,7 +33,8 @@ struct VirtualRunOptions {
   WallTime recorded;              ///< now, for the ledger
   std::vector<DeviceId> devices;  ///< empty = all
   bool observe_only = false;
-  std::string arguments;  ///< for the ledger, as JSON
+  std::optional<loop::SwitchbackOptions> switchback;  ///< empty = none
+  std::string arguments;                              ///< for the ledger, as JSON
   /// Keeps every reading and decision, for a replay; null = nothing is recorded. Closed at the end of the run. A
   /// recording that cannot be written is a finding, never the end of the run.
   series::RecordingWriter* recording = nullptr;

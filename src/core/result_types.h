@@ -70,6 +70,24 @@ struct Finding {
   double confidence_fraction = 1;
 };
 
+/// What a switchback measured: control against the limits as found, in randomised blocks of the same run
+/// (doc/switchback.md).
+struct SwitchbackResult {
+  std::string verdict;  ///< "saves", "costs", "no_difference", "too_noisy"
+  std::string reason;   ///< one sentence
+  /// While control held, against the limits as found; empty = too noisy to claim.
+  std::optional<Estimate> saved_fraction, loss_fraction;
+  /// Over the whole run, in which control did not hold all the time.
+  std::optional<Estimate> saved_run_fraction, loss_run_fraction;
+  double half_width_fraction = 0;                         ///< of the saving, claimed or not; 0 = not known
+  double p_value = 1;                                     ///< of no effect on energy per token, two-sided
+  Seconds block;                                          ///< 0 = there were no blocks
+  std::uint64_t blocks_control = 0, blocks_original = 0;  ///< with a measurement
+  double control_fraction = 0;                            ///< of the run's time
+  double discarded_fraction = 0;                          ///< of the blocks' time: carry-over, other phases, holes
+  Seconds needed;  ///< about how long a run would have to be; 0 = not known or long enough
+};
+
 /// The outcome of one run of the loop, as `flyball run` prints it.
 struct RunResult {
   std::string plant;  ///< "twin pretrain-1 (preset v100-…)", "nvml", "recording …"
@@ -81,6 +99,7 @@ struct RunResult {
   std::optional<Estimate> saved_fraction;
   std::optional<Estimate> loss_fraction;
   std::string saved_basis;  ///< how the two were obtained
+  std::optional<SwitchbackResult> switchback;
   std::vector<Finding> findings;
   std::uint64_t writes = 0;
   std::uint64_t writes_refused = 0;

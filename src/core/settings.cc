@@ -21,6 +21,9 @@ constexpr ConfigKey kKeys[] = {
     {"run.interval", duration, "10s", 1, 3600, "Between two decisions", "the published controller decides every 10 s"},
     {"run.sample", duration, "0.5s", 0.05, 60, "Between two readings of each GPU",
      "the published telemetry is taken at 0.5 s"},
+    {"run.switchback_share", fraction, "0.05", 0, 0.5,
+     "Share of the time at the limits found, by which the saving is measured; 0 = never",
+     "one block in twenty measures six hours to half a point and costs a twentieth of the saving"},
     {"run.max_loss", fraction, "0.012", 0, 0.5, "Throughput that may be lost; excludes alpha",
      "the published loss on 64 GPUs"},
     {"run.alpha", number, "", 0, 1000, "Weight of lost throughput against saved energy; excludes max_loss", ""},
@@ -137,6 +140,7 @@ class Builder {
     run.policy = words("run.policy");
     run.interval = seconds("run.interval");
     run.sample = seconds("run.sample");
+    run.switchback_share = config_.fraction("run.switchback_share").value_or(0);
     run.duration = config_.duration("run.duration");
     run.state_dir = words("run.state_dir");
     if (run.sample * 2 > run.interval) {

@@ -28,8 +28,9 @@ struct BoardRange {
 struct RunSettings {
   std::vector<DeviceId> gpus;  ///< empty = all
   std::string policy;
-  Seconds interval;  ///< between decisions
-  Seconds sample;    ///< between readings
+  Seconds interval;             ///< between decisions
+  Seconds sample;               ///< between readings
+  double switchback_share = 0;  ///< of the time at the limits found; 0 = none
   Objective objective;
   std::optional<Budget> budget;
   std::optional<Seconds> duration;

@@ -174,9 +174,10 @@ class FakeProgress final : public ProgressSource {
 class Scripted final : public policy::Policy {
  public:
   std::function<Proposal(const Observation&)> wish = [](const Observation&) { return Proposal{}; };
-  std::vector<Observation> seen;
+  std::vector<Observation> seen, baselines;
   std::string name() const override { return "scripted"; }
-  void reset(std::uint64_t) override { seen.clear(); }
+  void reset(std::uint64_t) override { seen.clear(), baselines.clear(); }
+  void observe_baseline(const Observation& observation) override { baselines.push_back(observation); }
   Proposal decide(const Observation& observation) override {
     seen.push_back(observation);
     return wish(observation);

@@ -63,6 +63,10 @@ Result<> Loop::start() {
   }
   policy_.reset(options_.seed);
   started_ = interval_start_ = clock_.now();
+  if (options_.switchback && !options_.observe_only) {
+    switchback_.emplace(*options_.switchback, options_.decision, options_.run_length, options_.seed);
+    in_force_ = switchback_->arm();
+  }
   if (!options_.observe_only) keep_lease();
   poll();
   // The first reading is where the first interval begins.
@@ -78,6 +82,7 @@ void Loop::keep_lease() {
     renewed_ = now;
     if (const auto renewed = authority_.renew(*lease_); renewed) return;
     lease_.reset();
+    whole_ = false;
     ++leases_lost_;
     for (Board& board : boards_) board.expected.reset(), board.deferred.reset();
   }
@@ -116,6 +121,7 @@ void Loop::poll() {
     check_limit(board, *reading);
   }
   const auto progress = progress_.progress();
+  measure_block(progress);
   if (!progress) {
     progress_missing_ = true;
     return;
@@ -125,6 +131,25 @@ void Loop::poll() {
   rate_.add(*progress);
   const bool training = phase_ == Phase::unknown || phase_ == Phase::training;
   if (training && progress.value.phase != Phase::unknown) phase_ = progress.value.phase;
+}
+
+/// A block counts while its arm's limits hold, the job trains and nobody outside interferes.
+void Loop::measure_block(const Sample<WorkloadProgress>& progress) {
+  if (!switchback_ || !progress) return;
+  const bool holds = std::none_of(boards_.begin(), boards_.end(),
+                                  [](const Board& board) { return board.deferred || board.limiter || board.foreign; });
+  const Phase phase = progress.value.phase;
+  experiment::Poll poll;
+  poll.at = clock_.now() - started_;
+  poll.step_ended = progress.value.at - started_;
+  poll.tokens = progress.value.tokens;
+  poll.counts = holds && lease_ && whole_ && in_force_ == switchback_->arm() &&
+                (phase == Phase::unknown || phase == Phase::training);
+  for (const Board& board : boards_) {
+    poll.energy += board.meter.energy();
+    poll.covered += board.meter.covered() / static_cast<double>(boards_.size());
+  }
+  switchback_->add(poll);
 }
 
 void Loop::check_limit(Board& board, const GpuReading& reading) {
@@ -166,6 +191,8 @@ Observation Loop::observe(Seconds interval) {
   for (Board& board : boards_) {
     if (const auto limits = driver_.limits(board.meter.device())) board.meter.set_limits(*limits);
     GpuObservation gpu = board.meter.take(observation.at, interval);
+    // The first time is before anything was written.
+    if (!board.found && gpu.limit_enforced) board.found = *gpu.limit_enforced;
     gpu.external_limiter = board.limiter;
     gpu.hung_progress = is_hung(board, gpu);
     if (gpu.power && (!board.highest_mean || *gpu.power > *board.highest_mean)) board.highest_mean = gpu.power;
@@ -198,8 +225,47 @@ std::string Loop::freeze_reason(const Observation& observation) {
   return reason;
 }
 
-void Loop::propose(DecisionRecord& record) {
-  record.proposal = policy_.decide(record.observation);
+/// The policy is asked after intervals that were all its own, told of those that were all at the limits found, and
+/// hears nothing of the first one after a switch, which has steps of both.
+Proposal Loop::ask(const Observation& observation) {
+  if (switched_) return wish_;
+  if (in_force_ == experiment::Arm::original) {
+    if (whole_) policy_.observe_baseline(observation);
+    return wish_;
+  }
+  asked_ = true;
+  return policy_.decide(observation);
+}
+
+Proposal Loop::as_found() const {
+  Proposal proposal{{}, "switchback: a block at the limits found"};
+  for (const Board& board : boards_) {
+    if (board.found) proposal.gpus.push_back({board.meter.device(), *board.found, {}});
+  }
+  return proposal;
+}
+
+void Loop::decide(DecisionRecord& record) {
+  using experiment::Arm;
+  const Arm next =
+      switchback_ ? switchback_->advance(record.at - started_, record.observation.step_time) : Arm::control;
+  if (!record.frozen.empty()) {
+    switched_ = false;
+    return;
+  }
+  wish_ = ask(record.observation);
+  if (next == Arm::control && !asked_) {
+    // A canary's first block under control: a policy that was never asked has no wish to hold it with.
+    asked_ = true;
+    wish_ = policy_.decide(record.observation);
+  }
+  record.proposal = next == Arm::control ? wish_ : as_found();
+  whole_ = write(record);
+  switched_ = next != in_force_;
+  in_force_ = next;
+}
+
+bool Loop::write(DecisionRecord& record) {
   std::vector<guard::WriteRequest> requests;
   std::set<DeviceId> seen;
   for (const GpuProposal& wish : record.proposal.gpus) {
@@ -209,19 +275,22 @@ void Loop::propose(DecisionRecord& record) {
     if (ours && seen.insert(wish.device).second)
       requests.push_back({wish.device, wish.power_limit, wish.locked_clocks});
   }
-  if (requests.empty() || !lease_) return;
+  if (requests.empty()) return true;
+  if (!lease_) return false;
   auto outcomes = authority_.write(*lease_, requests);
   if (!outcomes) {
     find(Severity::warning, "write.none", {}, "the guard took no write: " + outcomes.error().what,
          outcomes.error().remedy);
-    return;
+    return false;
   }
   clear("write.none", {});
-  note_outcomes(*outcomes);
+  const bool all = note_outcomes(*outcomes);
   record.writes = std::move(*outcomes);
+  return all;
 }
 
-void Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
+bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
+  bool all = true;
   for (const guard::WriteOutcome& outcome : outcomes) {
     const auto board = std::find_if(boards_.begin(), boards_.end(),
                                     [&](const Board& b) { return b.meter.device() == outcome.device; });
@@ -241,6 +310,7 @@ void Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
       case guard::WriteState::refused:
       case guard::WriteState::failed:
         ++writes_refused_;
+        all = false;
         find(Severity::warning, "write." + std::string(to_string(outcome.state)), outcome.device,
              "a limit of " + format(outcome.asked) + " was not set: " + outcome.reason, "see `flyball doctor`");
         continue;
@@ -248,6 +318,7 @@ void Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
     clear("write.refused", outcome.device);
     clear("write.failed", outcome.device);
   }
+  return all;
 }
 
 std::optional<DecisionRecord> Loop::tick() {
@@ -269,7 +340,8 @@ std::optional<DecisionRecord> Loop::tick() {
   } else {
     clear("job.silent", {});
   }
-  if (record.frozen.empty() && !options_.observe_only) propose(record);
+  record.control = in_force_ == experiment::Arm::control;
+  if (!options_.observe_only) decide(record);
   for (Board& board : boards_) {
     board.limiter = board.foreign = false;
     if (!board.lost) clear("gpu.not_read", board.meter.device());
@@ -311,6 +383,14 @@ Rejected Loop::rejected() const {
   Rejected sum;
   for (const Board& board : boards_) sum += board.meter.rejected();
   return sum;
+}
+
+std::optional<SwitchbackResult> Loop::switchback() const {
+  if (!switchback_) return std::nullopt;
+  const bool instants = std::any_of(boards_.begin(), boards_.end(), [](const Board& board) {
+    return board.meter.method().find(to_string(Signal::power_instant)) != std::string::npos;
+  });
+  return switchback_->result(instants ? options_.poll : Seconds(0));
 }
 
 std::vector<DeviceId> Loop::devices() const {

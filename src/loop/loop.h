@@ -17,6 +17,7 @@
 #include "guard/authority.h"
 #include "loop/gpu_meter.h"
 #include "loop/progress.h"
+#include "loop/switchback.h"
 #include "policy/policy.h"
 
 namespace flyball::loop {
@@ -34,6 +35,8 @@ struct Options {
   std::vector<DeviceId> devices;  ///< empty = every board that is there
   bool observe_only = false;      ///< no lease, no proposal, no write
   std::uint64_t seed = 1;         ///< the policy's
+  /// Blocks at the limits found, drawn at random, by which the saving is measured. Empty = none.
+  std::optional<SwitchbackOptions> switchback;
 };
 
 /// One decision, whole: what was seen, what was wished, what became of it.
@@ -42,7 +45,8 @@ struct DecisionRecord {
   MonoTime at;
   WallTime wall;
   Observation observation;
-  std::string frozen;  ///< why the policy was not asked; empty = it was
+  std::string frozen;   ///< why the policy was not asked; empty = it was, unless a block at the limits found held
+  bool control = true;  ///< false: the limits found held, by the switchback
   Proposal proposal;
   std::vector<guard::WriteOutcome> writes;
   std::vector<Finding> findings;  ///< that began in this interval
@@ -69,6 +73,8 @@ class Loop {
   /// Every finding of the run, at most kMostFindings.
   const std::vector<Finding>& findings() const { return findings_; }
   std::vector<DeviceId> devices() const;
+  /// Empty where there was none.
+  std::optional<SwitchbackResult> switchback() const;
   static constexpr std::size_t kMostFindings = 1000;
 
  private:
@@ -77,6 +83,7 @@ class Loop {
     GpuMeter meter;
     std::optional<Milliwatts> expected;  ///< what holds if nobody interferes: our last accepted limit, once in force
     std::optional<Milliwatts> deferred;  ///< accepted, still on its way
+    std::optional<Milliwatts> found;     ///< at the start
     Sample<Watts> highest_mean;          ///< of any interval so far
     bool limiter = false;                ///< in this interval: enforced below what we asked, or a brake
     bool foreign = false;                ///< in this interval: enforced above what we asked
@@ -88,8 +95,13 @@ class Loop {
   Observation observe(Seconds interval);
   bool is_hung(const Board& board, const GpuObservation& gpu) const;
   std::string freeze_reason(const Observation& observation);
-  void propose(DecisionRecord& record);
-  void note_outcomes(const std::vector<guard::WriteOutcome>& outcomes);
+  void decide(DecisionRecord& record);
+  Proposal ask(const Observation& observation);
+  Proposal as_found() const;
+  void measure_block(const Sample<WorkloadProgress>& progress);
+  /// True if all that was asked holds or is on its way.
+  bool write(DecisionRecord& record);
+  bool note_outcomes(const std::vector<guard::WriteOutcome>& outcomes);
   void keep_lease();
   /// Reports the onset of a condition once; `clear` ends it.
   void find(Severity severity, const std::string& code, const DeviceId& device, std::string what, std::string remedy);
@@ -103,6 +115,12 @@ class Loop {
   Options options_;
 
   std::vector<Board> boards_;
+  std::optional<Switchback> switchback_;
+  experiment::Arm in_force_ = experiment::Arm::control;  ///< whose limits were written last
+  bool whole_ = true;                                    ///< all of them
+  bool asked_ = false;                                   ///< the policy has a wish, if only to leave all as it is
+  bool switched_ = false;                                ///< the interval in hand began with another arm's limits
+  Proposal wish_;                                        ///< the policy's last, for after a block at the limits found
   StepRate rate_;
   Phase phase_ = Phase::unknown;  ///< of the interval: any other than training that was seen in it
   bool progress_missing_ = false;

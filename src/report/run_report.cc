@@ -24,6 +24,52 @@ std::string share_text(const std::optional<Estimate>& share) {
   return format_percent(*share) + (open ? ", not told apart from 0" : "");
 }
 
+std::string switchback_text(const SwitchbackResult& s) {
+  if (s.verdict == "too_noisy") return "too noisy: " + clean_utf8(s.reason);
+  std::string verdict = s.verdict;
+  std::replace(verdict.begin(), verdict.end(), '_', ' ');
+  return fmt::format("{}: {} saved and {} lost while control held", verdict, share_text(s.saved_fraction),
+                     share_text(s.loss_fraction));
+}
+
+/// What the switchback measured, and from how much of the run.
+Table switchback_table(const SwitchbackResult& s) {
+  Table table{.caption = {}, .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
+  table.rows = {
+      {"Verdict", switchback_text(s)},
+      {"Saved over the whole run", share_text(s.saved_run_fraction)},
+      {"Lost over the whole run", share_text(s.loss_run_fraction)},
+      {"Half-width of the saving",
+       s.half_width_fraction > 0 ? "± " + flyball::format_percent(s.half_width_fraction) : "–"},
+      {"p of no effect", fmt::format("{:.4f}", s.p_value)},
+      {"Blocks", fmt::format("{} under control and {} at the limits found were measured, {} each", s.blocks_control,
+                             s.blocks_original, format(s.block))},
+      {"Under control", flyball::format_percent(s.control_fraction, 1) + " of the time"},
+      {"Left out", flyball::format_percent(s.discarded_fraction, 1) + " of the blocks' time"},
+      {"Needed at this noise", s.needed > Seconds(0) ? "about " + format(s.needed) : "–"},
+  };
+  return table;
+}
+
+Json switchback_json(const SwitchbackResult& s) {
+  Json made = Json::object();
+  made["verdict"] = text(s.verdict);
+  made["reason"] = text(s.reason);
+  made["saved_fraction"] = estimate(s.saved_fraction);
+  made["loss_fraction"] = estimate(s.loss_fraction);
+  made["saved_run_fraction"] = estimate(s.saved_run_fraction);
+  made["loss_run_fraction"] = estimate(s.loss_run_fraction);
+  made["half_width_fraction"] = s.half_width_fraction > 0 ? number(s.half_width_fraction) : Json(nullptr);
+  made["p_value"] = number(s.p_value);
+  made["block_s"] = s.block > Seconds(0) ? number(s.block.value()) : Json(nullptr);
+  made["blocks_control"] = s.blocks_control;
+  made["blocks_original"] = s.blocks_original;
+  made["control_fraction"] = number(s.control_fraction);
+  made["discarded_fraction"] = number(s.discarded_fraction);
+  made["needed_s"] = s.needed > Seconds(0) ? number(s.needed.value()) : Json(nullptr);
+  return made;
+}
+
 std::string limits_text(const RunResult& result) {
   if (result.writes == 0) return "none was written";
   return result.restored ? "all are back as they were found" : "NOT all are back as they were found";
@@ -44,6 +90,7 @@ Table summary(const RunReport& report) {
                              format_count(static_cast<double>(r.writes_refused)))},
       {"Limits", limits_text(r)},
   };
+  if (r.switchback) table.rows.push_back({"Switchback", switchback_text(*r.switchback)});
   if (report.budget) {
     table.rows.push_back(
         {"Budget", fmt::format("{} on {}, {} windows, at most {} of them over", format(report.budget->limit),
@@ -139,6 +186,7 @@ Json run_json(const RunReport& report) {
   made["saved_fraction"] = estimate(r.saved_fraction);
   made["loss_fraction"] = estimate(r.loss_fraction);
   made["saved_basis"] = text(r.saved_basis);
+  made["switchback"] = r.switchback ? switchback_json(*r.switchback) : Json(nullptr);
   made["counterfactual"] = r.counterfactual ? to_json(*r.counterfactual, report.currency) : Json(nullptr);
   Json budget = nullptr;
   if (report.budget) {
@@ -180,6 +228,7 @@ std::string run_html(const RunReport& report) {
                  limits_text(r)}});
   page.section("Over time").plot(power_plot(report));
   page.section("Accounts").table(accounts(report));
+  if (r.switchback) page.section("Switchback").table(switchback_table(*r.switchback));
   page.section("Findings").findings(r.findings);
   page.section("The run").table(summary(report));
   return page.page();

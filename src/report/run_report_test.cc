@@ -151,5 +151,50 @@ TEST(RunReport, NamesFromOutsideStayText) {
   EXPECT_TRUE(Json::accept(dump(run_json(report))));
 }
 
+SwitchbackResult switchback(bool noisy) {
+  SwitchbackResult s;
+  s.verdict = noisy ? "too_noisy" : "saves";
+  s.reason = noisy ? "the interval is ± 2.30 %, wider than ± 1.00 %" : "less energy per token under control";
+  s.half_width_fraction = noisy ? 0.023 : 0.004;
+  s.p_value = 0.0005;
+  s.block = Seconds(40);
+  s.blocks_control = 162, s.blocks_original = 18;
+  s.control_fraction = 0.9, s.discarded_fraction = 0.05;
+  if (noisy) {
+    s.needed = Seconds(38'000);
+    return s;
+  }
+  s.saved_fraction = Estimate{0.1, 0.096, 0.104, 0.95};
+  s.loss_fraction = Estimate{0.011, 0.01, 0.012, 0.95};
+  s.saved_run_fraction = Estimate{0.09, 0.0864, 0.0936, 0.95};
+  s.loss_run_fraction = Estimate{0.0099, 0.009, 0.0108, 0.95};
+  return s;
+}
+
+TEST(RunReport, ASwitchbackIsShownWithItsInterval) {
+  RunReport report = sample();
+  report.result.switchback = switchback(false);
+  const Json made = run_json(report);
+  EXPECT_EQ(made["switchback"]["verdict"], "saves");
+  EXPECT_DOUBLE_EQ(made["switchback"]["saved_fraction"]["low"].get<double>(), 0.096);
+  EXPECT_DOUBLE_EQ(made["switchback"]["saved_run_fraction"]["value"].get<double>(), 0.09);
+  EXPECT_EQ(made["switchback"]["blocks_original"], 18);
+  EXPECT_TRUE(made["switchback"]["needed_s"].is_null());
+  EXPECT_NE(run_text(report).find("saves: 10.00 %"), std::string::npos) << run_text(report);
+  EXPECT_NE(run_html(report).find("Switchback"), std::string::npos);
+}
+
+TEST(RunReport, TooNoisyShowsNoNumber) {
+  RunReport report = sample();
+  report.result.switchback = switchback(true);
+  const Json made = run_json(report);
+  EXPECT_EQ(made["switchback"]["verdict"], "too_noisy");
+  EXPECT_TRUE(made["switchback"]["saved_fraction"].is_null());
+  EXPECT_TRUE(made["switchback"]["loss_run_fraction"].is_null());
+  EXPECT_DOUBLE_EQ(made["switchback"]["needed_s"].get<double>(), 38'000);
+  EXPECT_NE(run_text(report).find("too noisy"), std::string::npos);
+  EXPECT_NE(run_html(report).find("about "), std::string::npos) << "how long it would take";
+}
+
 }  // namespace
 }  // namespace flyball::report
