@@ -13,6 +13,7 @@
 #include "cli/record_nodes.h"
 #include "cli/signals.h"
 #include "control/sampler.h"
+#include "control/twin_progress.h"
 #include "device/nvml/nvml_api.h"
 #include "device/twin/twin_driver.h"
 #include "device/worker/worker_driver.h"
@@ -41,6 +42,7 @@ struct Source {
   std::optional<twin::Machine> machine;
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
+  std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
   Clock* clock = nullptr;
   std::string name;
   bool real_time = false;
@@ -62,6 +64,7 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->virtual_clock.emplace(kSimulatedStart);
     source->clock = &*source->virtual_clock;
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
+    source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
     return source;
   }
@@ -184,6 +187,7 @@ Result<> record(const Options& options, Context& context) {
   control::SamplerOptions sampling;
   sampling.interval = interval;
   sampling.devices = context.options.gpus;
+  sampling.job = source->job.get();
   control::Sampler sampler(*source->driver, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());
