@@ -76,7 +76,8 @@ struct Judge {
       return;
     }
     const double mean = energy / covered;
-    if (common.judged++ == 0 || mean > common.worst_mean.value()) worst_ = stop, common.worst_mean = Watts(mean);
+    // The first of equals, whatever the rounding of sums.
+    if (common.judged++ == 0 || mean > limit_of(common.worst_mean)) worst_ = stop, common.worst_mean = Watts(mean);
     common.judged_time += Seconds(weight);
     if (!(mean > lowest_limit_)) return;
     for (std::size_t b = 0; b < budgets.size(); ++b) {
