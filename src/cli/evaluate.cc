@@ -247,7 +247,7 @@ report::Table plants_table(const evaluate::Evaluation& evaluation) {
 
 Result<> run(const Options& options, Context& context) {
   if (options.curves.empty() == options.scenarios.empty()) {
-    return fail(ErrorCode::input, "there is nothing to evaluate on", {},
+    return fail(ErrorCode::input, "one of --curves and --scenario is needed, and only one", {},
                 "give either --curves FILE or --scenario NAME");
   }
   std::vector<curve::MeasuredCurve> curves;
@@ -261,6 +261,12 @@ Result<> run(const Options& options, Context& context) {
   how.first_seed = options.seed;
   FLYBALL_ASSIGN(how.noise.throughput, parse_fraction(options.noise));
   FLYBALL_ASSIGN(how.noise.drift, parse_fraction(options.drift));
+  if (how.noise.throughput < 0 || how.noise.throughput > 0.2 || how.noise.drift < 0 || how.noise.drift > 0.2) {
+    return fail(ErrorCode::input, "a noise is a fraction from 0 to 0.2", "--noise or --drift", "give 0.003, or 1%");
+  }
+  if (!options.set.empty() && options.scenarios.empty()) {
+    return fail(ErrorCode::input, "only scenarios have parameters", "--set", "leave it out with --curves");
+  }
   FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
@@ -321,7 +327,9 @@ void add_evaluate(Registry& registry) {
   command.add_option("--seeds", options->seeds, "Runs of each policy on each curve")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "The first of them")->capture_default_str();
+  command.add_option("--seed", options->seed, "The first of them")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--noise", options->noise, "Of throughput in 10 s, white; on curves")
       ->type_name("FRACTION")
       ->capture_default_str();

@@ -39,6 +39,7 @@ class CoverageSink final : public series::Sink {
   void quarantine(const series::Quarantined&) override {}
   std::vector<series::Integral> result() const {
     std::vector<series::Integral> all;
+    all.reserve(integrators_.size());
     for (const auto& one : integrators_) all.push_back(one.result());
     return all;
   }

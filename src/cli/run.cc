@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/presets.h"
@@ -63,7 +64,7 @@ Result<> say_plan(const RunOptions& options, const twin::Scenario& scenario, con
 std::string ledger_path_of(const std::string& state_dir) { return state_dir + "/ledger.db"; }
 
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
-  FLYBALL_TRY(context.files.make_folders(context.options.state_dir));
+  FLYBALL_TRY(context.files.make_folders(std::filesystem::path(path).parent_path().string()));
   return ledger::Ledger::open(path);
 }
 
@@ -83,9 +84,9 @@ Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions
 Result<> write_result(const RunOptions& options, const control::RunRecord& run, const std::string& ledger_path,
                       const Objective& objective, Context& context) {
   const report::RunReport shown{run.result, run.series, {}, {}, {}};
-  if (!options.report.empty()) {
-    FLYBALL_TRY(context.files.write_atomically(options.report, report::run_html(shown)));
-  }
+  // A page that cannot be written costs no result.
+  Result<> page;
+  if (!options.report.empty()) page = context.files.write_atomically(options.report, report::run_html(shown));
   if (context.options.json) {
     report::Json made = report::run_json(shown);
     made["decisions"] = run.decisions;
@@ -95,15 +96,37 @@ Result<> write_result(const RunOptions& options, const control::RunRecord& run, 
     made["recording"] = options.record.empty() ? report::Json(nullptr) : report::text(options.record);
     made["ledger"] = run.ledger_run ? report::text(ledger_path) : report::Json(nullptr);
     made["ledger_run"] = run.ledger_run ? report::Json(*run.ledger_run) : report::Json(nullptr);
-    return context.out.write(report::dump(made));
+    FLYBALL_TRY(context.out.write(report::dump(made)));
+    return page;
   }
   std::string text = report::run_text(shown) + '\n';
   if (run.interrupted) text += "Ended early by a signal after " + format(run.result.account.duration) + '\n';
   if (!options.observe_only) text += "Objective: " + objective_text(objective) + '\n';
   if (run.ledger_run) text += fmt::format("Ledger: {}, run {}\n", ledger_path, *run.ledger_run);
   if (!options.record.empty()) text += "Recording: " + options.record + '\n';
-  if (!options.report.empty()) text += "Report: " + options.report + '\n';
-  return context.out.write(text);
+  if (!options.report.empty() && page) text += "Report: " + options.report + '\n';
+  FLYBALL_TRY(context.out.write(text));
+  return page;
+}
+
+/// Lost more than was allowed, as far as that is known.
+void check_bound(RunResult& result, const Objective& objective) {
+  if (!objective.max_loss_fraction || !result.loss_fraction) return;
+  if (result.loss_fraction->low <= *objective.max_loss_fraction + 1e-9) return;
+  Finding finding;
+  finding.severity = Severity::warning;
+  finding.code = "loss.over_bound";
+  finding.what = fmt::format("{} of the tokens were lost where at most {} was asked for",
+                             format_percent(result.loss_fraction->value), format_percent(*objective.max_loss_fraction));
+  finding.remedy = "a policy that minds the bound, or a longer run: the bound is over the whole run";
+  finding.since = result.started;
+  result.findings.push_back(std::move(finding));
+}
+
+void price(Account& account, const Rates& rates) {
+  const double kwh = account.energy.value() / kJoulesPerKilowattHour;
+  account.cost = kwh * rates.price_per_kwh;
+  account.carbon_g = kwh * rates.carbon_g_per_kwh;
 }
 
 }  // namespace
@@ -132,8 +155,12 @@ Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& o
   return loop::SwitchbackOptions{.share = share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
 }
 
-Result<> finish_run(const RunOptions& options, control::RunRecord& run, const std::optional<Error>& unopened,
-                    const std::string& ledger_path, const Objective& objective, Context& context) {
+Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunRecord& run,
+                    const std::optional<Error>& unopened, const std::string& ledger_path, const Objective& objective,
+                    Context& context) {
+  price(run.result.account, rates);
+  if (run.result.counterfactual) price(*run.result.counterfactual, rates);
+  if (!options.observe_only) check_bound(run.result, objective);
   if (unopened) {
     run.degraded = true;
     run.result.findings.push_back({Severity::warning,
@@ -152,13 +179,14 @@ Result<> finish_run(const RunOptions& options, control::RunRecord& run, const st
 
 namespace {
 
-Result<> run_on_twin(const RunOptions& options, const Objective& objective, Context& context) {
+Result<> run_on_twin(const RunOptions& options, const Settings& settings, const Objective& objective,
+                     Context& context) {
   FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration.empty() ? kDefaultDuration : options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
   for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
   scenario.parameters.seed = options.seed;
-  const std::string ledger_path = ledger_path_of(context.options.state_dir);
+  const std::string ledger_path = ledger_path_of(settings.run.state_dir);
   if (context.options.dry_run) return say_plan(options, scenario, objective, duration, ledger_path, context);
 
   control::VirtualRunOptions how;
@@ -172,7 +200,9 @@ Result<> run_on_twin(const RunOptions& options, const Objective& objective, Cont
   how.recorded = context.clock.wall();
   how.devices = context.options.gpus;
   how.observe_only = options.observe_only;
-  FLYBALL_ASSIGN(how.switchback, switchback_of(options, kDefaultSwitchbackShare));
+  how.poll = settings.run.sample;
+  how.decision = settings.run.interval;
+  FLYBALL_ASSIGN(how.switchback, switchback_of(options, settings.run.switchback_share));
   how.arguments = arguments_json(options, scenario, objective, duration, how.switchback);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
@@ -187,21 +217,45 @@ Result<> run_on_twin(const RunOptions& options, const Objective& objective, Cont
   auto done = control::run_virtual(how, ledger ? &*ledger : nullptr);
   progress.clear();
   if (!done) return fail(std::move(done.error()));
-  return finish_run(options, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path, objective,
-                    context);
+  return finish_run(options, settings.rates, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path,
+                    objective, context);
+}
+
+/// What the command line leaves open the configuration says.
+Result<> fill_in(RunOptions& options, const Settings& settings) {
+  if (settings.run.budget) {
+    return fail(ErrorCode::unsupported, "run holds no power budget yet", "run.budget",
+                "take it out of the configuration; the guard holds a node's budget (site.node_budget)");
+  }
+  if (options.policy.empty()) options.policy = settings.run.policy;
+  if (options.duration.empty() && settings.run.duration) {
+    options.duration = format_exact(settings.run.duration->value()) + "s";
+  }
+  if (options.report.empty()) return {};
+  const std::filesystem::path folder = std::filesystem::path(options.report).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    return fail(ErrorCode::input, "there is no folder " + folder.string(), "--report " + options.report);
+  }
+  return {};
 }
 
 Result<> run(const RunOptions& given, Context& context) {
-  FLYBALL_ASSIGN(const Objective objective, parse_objective(given.objective));
+  FLYBALL_ASSIGN(const Settings settings, load_settings(context));
+  FLYBALL_ASSIGN(Objective objective, parse_objective(given.objective));
+  const bool said = given.objective.alpha || !given.objective.max_loss.empty();
+  if (!said && (settings.run.objective.alpha || settings.run.objective.max_loss_fraction)) {
+    objective = settings.run.objective;
+  }
   RunOptions options = given;
+  FLYBALL_TRY(fill_in(options, settings));
   if (options.stage.empty()) options.stage = options.observe_only ? "observe" : "control";
   if (options.observe_only && options.stage != "observe") {
     return fail(ErrorCode::input, "--observe-only and --stage " + options.stage + " are given", {},
                 "give one of the two");
   }
   options.observe_only = options.stage == "observe";
-  if (options.source == "twin") return run_on_twin(options, objective, context);
-  if (options.source == "nvml") return run_on_machine(options, objective, context);
+  if (options.source == "twin") return run_on_twin(options, settings, objective, context);
+  if (options.source == "nvml") return run_on_machine(options, settings, objective, context);
   return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source",
               "use twin or nvml");
 }
@@ -230,7 +284,10 @@ void add_run(Registry& registry) {
   command.add_option("--scenario", options->scenario, "The machine and its job; see flyball scenarios")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--policy", options->policy, "See flyball policy list")->type_name("NAME")->capture_default_str();
+  command
+      .add_option("--policy", options->policy,
+                  "See flyball policy list (default: run.policy of the configuration, model)")
+      ->type_name("NAME");
   add_objective(command, options->objective);
   command
       .add_option("--duration", options->duration, "Of the run: 30min, 6h (default: the twin 6h, else until stopped)")

@@ -19,7 +19,7 @@ struct RunOptions {
   std::string source = "twin";
   std::string nvml_library;
   std::string scenario = "v100-bert";
-  std::string policy = "model";
+  std::string policy;  ///< empty: the configuration's
   ObjectiveOptions objective;
   std::string duration;  ///< empty: the twin 6 h, else until it is stopped
   std::uint64_t seed = 1;
@@ -31,19 +31,19 @@ struct RunOptions {
   bool observe_only = false;     ///< as --stage observe
 };
 
-/// Of the time at the limits found, where nothing else is asked for; the default of run.switchback_share as well.
-constexpr double kDefaultSwitchbackShare = 0.05;
 /// What --stage and --switchback-share ask for; empty = no blocks.
 Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& options, double default_share);
 
 /// On the boards of this machine, in real time.
-Result<> run_on_machine(const RunOptions& options, const Objective& objective, Context& context);
+Result<> run_on_machine(const RunOptions& options, const Settings& settings, const Objective& objective,
+                        Context& context);
 
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path);
 std::string ledger_path_of(const std::string& state_dir);
 /// Prints the record by the global options, writes the report, and says whether the run is degraded. `unopened` is why
 /// there is no ledger.
-Result<> finish_run(const RunOptions& options, control::RunRecord& run, const std::optional<Error>& unopened,
-                    const std::string& ledger_path, const Objective& objective, Context& context);
+Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunRecord& run,
+                    const std::optional<Error>& unopened, const std::string& ledger_path, const Objective& objective,
+                    Context& context);
 
 }  // namespace flyball::cli

@@ -83,11 +83,15 @@ Result<> say_plan(const control::LiveRunOptions& how, const Objective& objective
 
 }  // namespace
 
-Result<> run_on_machine(const RunOptions& options, const Objective& objective, Context& context) {
+Result<> run_on_machine(const RunOptions& options, const Settings& settings, const Objective& objective,
+                        Context& context) {
   if (!options.set.empty()) {
     return fail(ErrorCode::input, "only a twin's parameters can be set", "--set", "leave it out with --source nvml");
   }
-  FLYBALL_ASSIGN(const Settings settings, load_settings(context));
+  if (!options.record.empty()) {
+    return fail(ErrorCode::unsupported, "a live run keeps no recording of its own yet", "--record",
+                "run `flyball record --source nvml` beside it");
+  }
   control::LiveRunOptions how;
   if (!options.duration.empty()) {
     FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
@@ -95,7 +99,7 @@ Result<> run_on_machine(const RunOptions& options, const Objective& objective, C
   // In workers of its own: a call that hangs costs one board, not the run.
   const std::string library = options.nvml_library.empty() ? nvml::kDefaultLibrary : options.nvml_library;
   const auto driver = worker::make_nvml_in_workers(library, context.clock);
-  how.devices = context.options.gpus;
+  how.devices = context.options.gpus.empty() ? settings.run.gpus : context.options.gpus;
   FLYBALL_ASSIGN(how.plant, plant_of(*driver, how.devices));
   how.source = "nvml";
   how.policy = options.policy;
@@ -123,8 +127,8 @@ Result<> run_on_machine(const RunOptions& options, const Objective& objective, C
   auto done = control::run_live(how, {*driver, context.clock, *guard, *job}, ledger ? &*ledger : nullptr);
   progress.clear();
   if (!done) return fail(std::move(done.error()));
-  return finish_run(options, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path, objective,
-                    context);
+  return finish_run(options, settings.rates, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path,
+                    objective, context);
 }
 
 }  // namespace flyball::cli

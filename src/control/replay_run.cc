@@ -175,7 +175,7 @@ class Player final : public series::Sink {
   void take(Item item) {
     if (stopped_ || failed_) return;
     newest_ns_ = std::max(newest_ns_, item.at_ns);
-    waiting_.push(std::move(item));
+    waiting_.push(item);
     constexpr std::size_t kMostWaiting = (std::size_t{512} << 20) / sizeof(Item);
     if (waiting_.size() > kMostWaiting) {
       failed_ = Error{ErrorCode::input,
@@ -198,7 +198,7 @@ class Player final : public series::Sink {
         close_round();
       if (board && !round_) round_ = Round{item.at_ns, item.at_ns};
       if (board) round_->last = item.at_ns;
-      batch_.push_back(std::move(item));
+      batch_.push_back(item);
     }
   }
 

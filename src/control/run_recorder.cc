@@ -150,6 +150,7 @@ std::vector<series::Event> decision_events(const loop::DecisionRecord& record) {
 
 std::vector<series::Event> write_events(const loop::DecisionRecord& record) {
   std::vector<series::Event> made;
+  made.reserve(record.writes.size());
   for (const guard::WriteOutcome& w : record.writes) {
     made.push_back(make_event(
         record.wall, "limit_write", w.device, w.asked.watts().value(),

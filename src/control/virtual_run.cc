@@ -32,6 +32,8 @@ class World {
     FLYBALL_ASSIGN(world->engine_,
                    guard::Engine::start({world->driver_, world->clock_, world->disk_, world->audit_}, {}));
     loop::Options loop_options;
+    loop_options.poll = options.poll;
+    loop_options.decision = options.decision;
     loop_options.run_length = options.duration;
     loop_options.devices = options.devices;
     loop_options.observe_only = observe_only;

@@ -33,6 +33,7 @@ struct VirtualRunOptions {
   WallTime recorded;              ///< now, for the ledger
   std::vector<DeviceId> devices;  ///< empty = all
   bool observe_only = false;
+  Seconds poll{0.5}, decision{10};                    ///< between readings and between decisions
   std::optional<loop::SwitchbackOptions> switchback;  ///< empty = none
   std::string arguments;                              ///< for the ledger, as JSON
   /// Keeps every reading and decision, for a replay; null = nothing is recorded. Closed at the end of the run. A

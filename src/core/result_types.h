@@ -35,7 +35,11 @@ struct Account {
   double cost = 0;     ///< by constant or hourly price
   double carbon_g = 0;
 
-  Watts mean_power() const { return duration > Seconds(0) ? energy / duration : Watts(0); }
+  /// Over the time that was measured: a hole is in no mean.
+  Watts mean_power() const {
+    const Seconds seen = duration * coverage_fraction;
+    return seen > Seconds(0) ? energy / seen : Watts(0);
+  }
   /// 0 when nothing was used.
   double tokens_per_mwh() const { return energy > Joules(0) ? tokens / (energy.value() / 3.6e9) : 0; }
   /// 0 when nothing was made.

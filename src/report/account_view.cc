@@ -32,9 +32,9 @@ void add_account(Json& into, const Account& account, const std::string& currency
   into["tokens"] = number(account.tokens);
   into["tokens_per_mwh"] = value_if(has_tokens(account), account.tokens_per_mwh());
   into["wh_per_1000_tokens"] = value_if(has_tokens(account), account.wh_per_1000_tokens());
-  into["cost"] = value_if(measured(account), account.cost);
+  into["cost"] = value_if(measured(account) && account.cost != 0, account.cost);
   into["currency"] = currency.empty() ? Json(nullptr) : text(currency);
-  into["carbon_g"] = value_if(measured(account), account.carbon_g);
+  into["carbon_g"] = value_if(measured(account) && account.carbon_g != 0, account.carbon_g);
   into["coverage_fraction"] = number(account.coverage_fraction);
   into["scope"] = std::string(to_string(account.scope));
   into["method"] = text(account.method);
@@ -64,9 +64,11 @@ Table account_table(const std::vector<std::string>& titles, const std::vector<Ac
   row("Wh per 1,000 tokens",
       [](const Account& a) { return text_if(has_tokens(a), fmt::format("{:.4g}", a.wh_per_1000_tokens())); });
   row("Cost", [&](const Account& a) {
-    return text_if(measured(a), fmt::format("{:.{}f} {}", a.cost, a.cost < 10 ? 4 : 2, currency));
+    return text_if(measured(a) && a.cost != 0, fmt::format("{:.{}f} {}", a.cost, a.cost < 10 ? 4 : 2, currency));
   });
-  row("Carbon", [](const Account& a) { return text_if(measured(a), fmt::format("{:.3f} kgCO2e", a.carbon_g / 1000)); });
+  row("Carbon", [](const Account& a) {
+    return text_if(measured(a) && a.carbon_g != 0, fmt::format("{:.3f} kgCO2e", a.carbon_g / 1000));
+  });
   row("Measured share of the time", [](const Account& a) { return flyball::format_percent(a.coverage_fraction, 1); });
   row("Scope", [](const Account& a) { return std::string(to_string(a.scope)); });
   row("Method", [](const Account& a) { return a.method; });

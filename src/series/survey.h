@@ -22,7 +22,7 @@ class Survey final : public Sink {
     SeriesKey key;
     std::uint64_t points = 0;
     std::uint64_t ok = 0;
-    Interval all{};          ///< first to last point, whatever its status; empty without points
+    Interval all{};                  ///< first to last point, whatever its status; empty without points
     Reservoir distance{kDistances};  ///< s, between neighbouring points that are ok
     Seconds period() const { return Seconds(distance.quantile_of(0.5)); }
     WallTime last_ok{};

@@ -193,8 +193,8 @@ TEST(Windows, PieceByPieceIsTheSameAsAllAtOnce) {
     const auto pieces = meter.result();
     RC_ASSERT(whole.size() == pieces.size());
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      for (const auto& [a, b] : {std::pair(whole[i].tumbling, pieces[i].tumbling),
-                                 std::pair(whole[i].sliding, pieces[i].sliding)}) {
+      for (const auto& [a, b] :
+           {std::pair(whole[i].tumbling, pieces[i].tumbling), std::pair(whole[i].sliding, pieces[i].sliding)}) {
         RC_ASSERT(a.judged == b.judged);
         RC_ASSERT(a.violations == b.violations);
         RC_ASSERT(a.uncovered == b.uncovered);
