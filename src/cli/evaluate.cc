@@ -102,6 +102,33 @@ report::Table summary_table(const std::vector<evaluate::Summary>& summaries, con
   return table;
 }
 
+/// The same saving as it shows elsewhere: in power, at the node, as tokens from one feed, in money.
+report::Table worth_table(const std::vector<evaluate::Summary>& summaries, const Rates& rates) {
+  using report::Align;
+  const bool priced = rates.price_per_kwh > 0;
+  std::string caption = "What that is worth, with " + format(rates.other_power_per_gpu) + " beside each GPU";
+  if (priced) {
+    caption += fmt::format(", energy at {} {}/kWh, ", rates.price_per_kwh, rates.currency);
+    caption += rates.gpu_hour_price > 0
+                   ? fmt::format("lost time at {} {} a GPU-hour", rates.gpu_hour_price, rates.currency)
+                   : "lost time not counted (rates.gpu_hour_price)";
+  }
+  report::Table table{.caption = caption,
+                      .columns = {{"policy"},
+                                  {"less power", Align::right},
+                                  {"saved at the node", Align::right},
+                                  {"tokens/s from one feed", Align::right},
+                                  {"net a GPU-year", Align::right}},
+                      .rows = {}};
+  for (const evaluate::Summary& s : summaries) {
+    table.rows.push_back(
+        {s.policy, format_percent(s.power_reduction_fraction), format_percent(s.node_saved_fraction),
+         fmt::format("{:+.2f} %", s.fixed_feed_gain_fraction * 100),
+         s.net_money_per_gpu_year ? fmt::format("{:.2f} {}", *s.net_money_per_gpu_year, rates.currency) : "–"});
+  }
+  return table;
+}
+
 report::Table comparison_table(const std::vector<evaluate::Comparison>& comparisons) {
   using report::Align;
   report::Table table{.caption = comparisons.empty()
@@ -137,6 +164,11 @@ report::Json to_json(const evaluate::Summary& s) {
   made["decisions_to_target_median"] = report::number(s.median_decisions);
   made["decisions_to_target_p90"] = report::number(s.p90_decisions);
   made["writes_mean"] = report::number(s.writes);
+  made["power_reduction_fraction"] = report::number(s.power_reduction_fraction);
+  made["node_saved_fraction"] = report::number(s.node_saved_fraction);
+  made["fixed_feed_gain_fraction"] = report::number(s.fixed_feed_gain_fraction);
+  made["net_money_per_gpu_year"] =
+      s.net_money_per_gpu_year ? report::number(*s.net_money_per_gpu_year) : report::Json(nullptr);
   return made;
 }
 
@@ -176,6 +208,11 @@ report::Json evaluation_json(const Options& options, const evaluate::Evaluation&
   made["duration_s"] = report::number(evaluation.options.duration.value());
   made["noise_fraction"] = report::number(evaluation.options.noise.throughput);
   made["drift_fraction"] = report::number(evaluation.options.noise.drift);
+  const Rates& rates = evaluation.options.rates;
+  made["other_power_per_gpu_w"] = report::number(rates.other_power_per_gpu.value());
+  made["price_per_kwh"] = rates.price_per_kwh > 0 ? report::number(rates.price_per_kwh) : report::Json(nullptr);
+  made["gpu_hour_price"] = rates.gpu_hour_price > 0 ? report::number(rates.gpu_hour_price) : report::Json(nullptr);
+  made["currency"] = report::text(rates.currency);
   made["policies"] = report::Json::array();
   for (const evaluate::Summary& s : summaries) made["policies"].push_back(to_json(s));
   made["comparisons"] = report::Json::array();
@@ -194,6 +231,7 @@ report::Json evaluation_json(const Options& options, const evaluate::Evaluation&
     report::Json one = report::Json::object();
     one["name"] = report::text(curve.name);
     one["network"] = report::text(curve.network);
+    one["scenario_sha256"] = curve.hash.empty() ? report::Json(nullptr) : report::text(curve.hash);
     one["best_mix_saved_fraction"] = report::number(curve.mix.saved_fraction);
     one["best_static_saved_fraction"] = report::number(curve.fixed.saved_fraction);
     one["binds"] = curve.mix.binds;
@@ -257,6 +295,8 @@ Result<> run(const Options& options, Context& context) {
   evaluate::Options how;
   how.policies = options.policies;
   FLYBALL_ASSIGN(how.objective, parse_objective(options.objective));
+  FLYBALL_ASSIGN(const Settings settings, load_settings(context));
+  how.rates = settings.rates;
   how.seeds = options.seeds;
   how.first_seed = options.seed;
   FLYBALL_ASSIGN(how.noise.throughput, parse_fraction(options.noise));
@@ -284,7 +324,7 @@ Result<> run(const Options& options, Context& context) {
   const auto comparisons = evaluate::compare(*evaluation, "model");
   if (!options.report.empty()) {
     report::HtmlPage page("Policies side by side", objective_text(how.objective));
-    page.table(summary_table(summaries, *evaluation, on_twin));
+    page.table(summary_table(summaries, *evaluation, on_twin)).table(worth_table(summaries, how.rates));
     if (!comparisons.empty()) page.table(comparison_table(comparisons));
     page.plot(saved_plot(*evaluation)).table(plants_table(*evaluation));
     FLYBALL_TRY(context.files.write_atomically(options.report, page.page()));
@@ -293,6 +333,7 @@ Result<> run(const Options& options, Context& context) {
     return context.out.write(report::dump(evaluation_json(options, *evaluation, summaries, comparisons)));
   }
   std::string text = report::to_text(summary_table(summaries, *evaluation, on_twin));
+  text += '\n' + report::to_text(worth_table(summaries, how.rates));
   if (!comparisons.empty()) text += '\n' + report::to_text(comparison_table(comparisons));
   return context.out.write(text);
 }

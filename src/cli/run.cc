@@ -15,6 +15,7 @@
 #include "control/virtual_run.h"
 #include "report/run_report.h"
 #include "report/table.h"
+#include "series/accounting.h"
 #include "series/recording_writer.h"
 #include "twin/scenario.h"
 
@@ -81,9 +82,9 @@ Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions
                                         fmt::format("{} seed {}", plant, options.seed), loop::Options().poll});
 }
 
-Result<> write_result(const RunOptions& options, const control::RunRecord& run, const std::string& ledger_path,
-                      const Objective& objective, Context& context) {
-  const report::RunReport shown{run.result, run.series, {}, {}, {}};
+Result<> write_result(const RunOptions& options, const Rates& rates, const control::RunRecord& run,
+                      const std::string& ledger_path, const Objective& objective, Context& context) {
+  const report::RunReport shown{run.result, run.series, run.phases, {}, rates};
   // A page that cannot be written costs no result.
   Result<> page;
   if (!options.report.empty()) page = context.files.write_atomically(options.report, report::run_html(shown));
@@ -160,6 +161,10 @@ Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunR
                     Context& context) {
   price(run.result.account, rates);
   if (run.result.counterfactual) price(*run.result.counterfactual, rates);
+  if (run.result.saved_fraction && run.result.loss_fraction && !options.observe_only) {
+    run.result.worth = series::worth(*run.result.saved_fraction, *run.result.loss_fraction, run.result.account, rates,
+                                     static_cast<double>(run.result.gpus.size()));
+  }
   if (!options.observe_only) check_bound(run.result, objective);
   if (unopened) {
     run.degraded = true;
@@ -171,7 +176,7 @@ Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunR
                                    context.clock.wall(),
                                    1});
   }
-  FLYBALL_TRY(write_result(options, run, ledger_path, objective, context));
+  FLYBALL_TRY(write_result(options, rates, run, ledger_path, objective, context));
   FLYBALL_TRY(context.out.commit());
   if (run.degraded) return fail(ErrorCode::degraded, "the run is done, but see its findings");
   return {};
@@ -274,7 +279,10 @@ void add_run(Registry& registry) {
            "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
            "  flyball run --source nvml --duration 8h      this machine's GPUs, limits set through flyball-guard\n"
            "  flyball run --source nvml --observe-only     the same without setting anything\n"
-           "The twin simulates on measured curves (see flyball scenarios and flyball policy list). However a run "
+           "A run on this machine reads --config again on SIGHUP; run.max_loss or run.alpha hold from then on, also "
+           "where\n"
+           "the command line said another. The twin simulates on measured curves (see flyball scenarios and flyball "
+           "policy list). However a run "
            "ends,\n"
            "limits are given back."},
       [options](Context& context) { return run(*options, context); });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -19,6 +20,16 @@
 
 namespace flyball::cli {
 namespace {
+
+/// As the configuration says it now.
+Result<Objective> objective_again(Context& context) {
+  if (context.options.config_path.empty()) {
+    return fail(ErrorCode::input, "SIGHUP reads the configuration again, and this run has none", {},
+                "start it with --config FILE");
+  }
+  FLYBALL_ASSIGN(const Settings settings, load_settings(context));
+  return settings.run.objective;
+}
 
 /// "nvml 550.54, 8 x NVIDIA H100 80GB HBM3"
 Result<std::string> plant_of(Driver& driver, const std::vector<DeviceId>& chosen) {
@@ -117,6 +128,14 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
   const auto job = job_of(context.clock);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
+  ReloadSignal reload;
+  how.new_objective = [&]() -> std::optional<Objective> {
+    if (!reload.take()) return std::nullopt;
+    auto changed = objective_again(context);
+    if (changed) return *std::move(changed);
+    log::warning("run", "the objective stays as it was: {}", changed.error().message());
+    return std::nullopt;
+  };
   auto ledger = open_ledger(context, ledger_path);
   Progress progress(context.options, context.clock);
   how.progress = [&](Seconds elapsed, const Account& account) {

@@ -15,6 +15,18 @@ class StopSignal {
   bool received() const;
 };
 
+/// While one lives, SIGHUP asks to read the configuration again instead of ending the program. At most one at a time.
+class ReloadSignal {
+ public:
+  ReloadSignal();
+  ~ReloadSignal();
+  ReloadSignal(const ReloadSignal&) = delete;
+  ReloadSignal& operator=(const ReloadSignal&) = delete;
+
+  /// Once for all signals since it was asked last.
+  bool take();
+};
+
 /// The signal that any StopSignal noted, or 0. The program then ends with 128 plus it, unless with an error.
 int stop_signal_received();
 

@@ -71,6 +71,7 @@ class LiveRun {
         if (options_.stop && options_.stop()) return true;
         clock.sleep_until(std::min(due, clock.now() + kNap));
       }
+      change_objective();
       if (const auto record = loop_->tick()) keeper.add(*record);
       const Seconds elapsed = clock.now() - begin;
       if (options_.progress) options_.progress(elapsed, loop_->account());
@@ -79,9 +80,10 @@ class LiveRun {
   }
 
   /// Gives all back. True if every board of ours was seen to be as it was found, or by the guard's rule.
-  bool restore() {
-    const auto outcomes = loop_->finish();
-    if (!outcomes) log::warning("run", "the lease could not be released: {}", outcomes.error().message());
+  bool restore(RunKeeper& keeper) {
+    const auto released = loop_->finish();
+    if (!released) log::warning("run", "the lease could not be released: {}", released.error().message());
+    const auto outcomes = released.value_or(std::vector<guard::RestoreOutcome>{});
     if (loop_->writes() == 0) return true;
     std::vector<DeviceId> open;
     for (const DeviceId& device : loop_->devices()) {
@@ -89,11 +91,20 @@ class LiveRun {
         return o.device == device && (o.restored || o.left_to_other);
       };
       // Of a lease that was lost on the way the guard told nothing.
-      if (!outcomes || std::none_of(outcomes->begin(), outcomes->end(), told)) open.push_back(device);
+      const auto outcome = std::find_if(outcomes.begin(), outcomes.end(), told);
+      if (outcome == outcomes.end()) {
+        open.push_back(device);
+      } else {
+        keeper.restored(device, outcome->restored ? kAsFound : kLeftToOther);
+      }
     }
     const MonoTime patience = parts_.clock.now() + kRestorePatience;
     for (;;) {
-      std::erase_if(open, [this](const DeviceId& device) { return is_as_found(device); });
+      std::erase_if(open, [&](const DeviceId& device) {
+        const bool back = is_as_found(device);
+        keeper.restored(device, back ? kAsFound : kNotAsFound);
+        return back;
+      });
       if (open.empty()) return true;
       if (parts_.clock.now() >= patience) return false;
       parts_.clock.sleep_until(parts_.clock.now() + kRestorePoll);
@@ -103,6 +114,13 @@ class LiveRun {
   const loop::Loop& loop() const { return *loop_; }
 
  private:
+  void change_objective() {
+    const auto objective = options_.new_objective ? options_.new_objective() : std::nullopt;
+    if (!objective) return;
+    const auto done = loop_->set_objective(*objective);
+    if (!done) log::warning("run", "the objective stays as it was: {}", done.error().message());
+  }
+
   bool is_as_found(const DeviceId& device) {
     const auto found = found_.find(device);
     const auto limits = parts_.driver.limits(device);
@@ -140,7 +158,7 @@ Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts
   const WallTime finished = parts.clock.wall();
   keeper.take(live.loop());
   claim(run.result);
-  run.result.restored = live.restore();
+  run.result.restored = live.restore(keeper);
   if (!run.result.restored) keeper.not_restored(finished);
   keeper.end(finished);
   return run;

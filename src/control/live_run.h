@@ -34,6 +34,8 @@ struct LiveRunOptions {
   std::string arguments;                              ///< for the ledger, as JSON
   /// Called at every poll.
   std::function<void(Seconds elapsed, const Account& account)> progress;
+  /// Asked at every poll for an objective that holds from now on; empty = as it is.
+  std::function<std::optional<Objective>()> new_objective;
   /// Asked ten times a second; true ends the run, limits restored.
   std::function<bool()> stop;
 };

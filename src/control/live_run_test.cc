@@ -124,6 +124,41 @@ TEST_F(LiveRunTest, LowersAccountsAndGivesBack) {
   EXPECT_FALSE(done.result.saved_fraction) << "nothing was run to compare with";
 }
 
+TEST_F(LiveRunTest, SaysWhatTheGuardDidToEachBoard) {
+  const Milliwatts found = limit(0);
+  const RunRecord done = run(*connection);
+  ASSERT_EQ(done.result.gpus.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const GpuControl& gpu = done.result.gpus[i];
+    EXPECT_EQ(gpu.device, ids[i]);
+    EXPECT_EQ(*gpu.found, found);
+    EXPECT_EQ(*gpu.lowest, 300'000_mW);
+    EXPECT_GT(*gpu.mean, *gpu.lowest);
+    EXPECT_LT(*gpu.mean, found);
+    EXPECT_EQ(gpu.writes, 1u);
+    EXPECT_EQ(gpu.refused, 0u);
+    EXPECT_EQ(gpu.after, kAsFound);
+  }
+}
+
+TEST_F(LiveRunTest, ANewObjectiveHoldsFromThenOn) {
+  options.policy = "model";
+  options.objective.max_loss_fraction = 0.01;
+  int polls = 0;
+  options.new_objective = [&]() -> std::optional<Objective> {
+    if (++polls == 50) return Objective{.alpha = {}, .max_loss_fraction = 0.05};
+    if (polls == 60) return Objective{};  // neither: refused, the one before holds
+    return std::nullopt;
+  };
+  const RunRecord done = run(*connection);
+  std::size_t told = 0;
+  for (const Finding& finding : done.result.findings) {
+    if (finding.code == "objective.changed") ++told;
+  }
+  EXPECT_EQ(told, 1u);
+  EXPECT_TRUE(done.result.restored);
+}
+
 TEST_F(LiveRunTest, StopsWhenToldAndGivesBack) {
   options.duration.reset();
   const Milliwatts found = limit(0);
@@ -217,6 +252,62 @@ TEST(RunKeeper, LongRunsAreThinnedEvenly) {
   for (std::size_t i = 1; i < points.size(); ++i) {
     ASSERT_EQ(points[i].at - points[i - 1].at, points[1].at - points[0].at) << i;
   }
+}
+
+TEST(RunKeeper, NeighboursOfOnePhaseAreOneSpan) {
+  RunRecord run;
+  RunKeeper keeper(run, nullptr, "test");
+  const std::vector<Phase> told = {Phase::unknown,  Phase::training,   Phase::training,  Phase::checkpoint,
+                                   Phase::training, Phase::evaluation, Phase::evaluation};
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    loop::DecisionRecord record;
+    record.wall = WallTime() + Seconds(10) * static_cast<double>(i + 1);
+    record.observation.interval = Seconds(10);
+    record.observation.phase = told[i];
+    keeper.add(record);
+  }
+  ASSERT_EQ(run.phases.size(), 4u);
+  EXPECT_EQ(run.phases[0].label, Phase::training);
+  EXPECT_EQ(run.phases[0].start, WallTime() + Seconds(10));
+  EXPECT_EQ(run.phases[0].stop, WallTime() + Seconds(30));
+  EXPECT_EQ(run.phases[1].label, Phase::checkpoint);
+  EXPECT_EQ(run.phases[3].label, Phase::evaluation);
+  EXPECT_EQ(run.phases[3].stop - run.phases[3].start, Seconds(20));
+}
+
+TEST(RunKeeper, CountsWhatBecameOfEachWrite) {
+  RunRecord run;
+  RunKeeper keeper(run, nullptr, "test");
+  const DeviceId a = DeviceId::of("GPU-a"), b = DeviceId::of("GPU-b");
+  for (std::uint64_t number = 1; number <= 4; ++number) {
+    loop::DecisionRecord record;
+    record.number = number;
+    for (const DeviceId& device : {a, b}) {
+      GpuObservation gpu;
+      gpu.device = device;
+      if (device == a) gpu.limit_enforced = Milliwatts(number == 1 ? 300'000 : 200'000);
+      record.observation.gpus.push_back(gpu);
+      guard::WriteOutcome write;
+      write.device = device;
+      write.state = device == b   ? guard::WriteState::refused
+                    : number == 1 ? guard::WriteState::applied
+                    : number == 2 ? guard::WriteState::deferred
+                                  : guard::WriteState::unchanged;
+      record.writes.push_back(write);
+    }
+    keeper.add(record);
+  }
+  keeper.restored(a, kAsFound);
+  keeper.restored(b, kAsFound);
+  ASSERT_EQ(run.result.gpus.size(), 2u);
+  EXPECT_EQ(*run.result.gpus[0].found, Milliwatts(300'000));
+  EXPECT_EQ(*run.result.gpus[0].lowest, Milliwatts(200'000));
+  EXPECT_EQ(*run.result.gpus[0].mean, Milliwatts(225'000));
+  EXPECT_EQ(run.result.gpus[0].writes, 2u);
+  EXPECT_EQ(run.result.gpus[0].after, kAsFound);
+  EXPECT_FALSE(run.result.gpus[1].found);
+  EXPECT_EQ(run.result.gpus[1].refused, 4u);
+  EXPECT_EQ(run.result.gpus[1].after, "") << "it was never written";
 }
 
 TEST(FakeJob, IsSilentWithoutAnOwner) {

@@ -1,6 +1,7 @@
 #include "control/run_keeper.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace flyball::control {
@@ -31,6 +32,8 @@ void RunKeeper::begin(const ledger::RunStart& start) {
 void RunKeeper::add(const loop::DecisionRecord& record) {
   ++run_.decisions;
   if (!record.frozen.empty()) ++run_.frozen;
+  add_limits(record);
+  add_phase(record);
   if ((run_.decisions - 1) % stride_ == 0) {
     for (const GpuObservation& gpu : record.observation.gpus) {
       add_point(gpu.device, Signal::power_average, record.wall, {gpu.power.value.value(), gpu.power.status});
@@ -41,6 +44,56 @@ void RunKeeper::add(const loop::DecisionRecord& record) {
   }
   if (!run_.ledger_run || ledger_ == nullptr) return;
   if (const auto added = ledger_->add_decision(*run_.ledger_run, to_entry(record)); !added) give_up(added.error());
+}
+
+void RunKeeper::add_limits(const loop::DecisionRecord& record) {
+  std::vector<GpuControl>& gpus = run_.result.gpus;
+  if (gpus.empty()) {
+    for (const GpuObservation& gpu : record.observation.gpus) {
+      gpus.push_back({});
+      gpus.back().device = gpu.device;
+    }
+    limits_.resize(gpus.size());
+  }
+  for (std::size_t i = 0; i < gpus.size() && i < record.observation.gpus.size(); ++i) {
+    const Sample<Milliwatts>& enforced = record.observation.gpus[i].limit_enforced;
+    if (!enforced) continue;
+    GpuControl& gpu = gpus[i];
+    // The first interval ends before anything is written.
+    if (!gpu.found && record.number == 1) gpu.found = enforced;
+    if (!gpu.lowest || *enforced < *gpu.lowest) gpu.lowest = enforced;
+    limits_[i].add(static_cast<double>((*enforced).value()));
+    gpu.mean = Milliwatts(std::llround(limits_[i].mean()));
+  }
+  for (const guard::WriteOutcome& write : record.writes) {
+    const auto gpu =
+        std::find_if(gpus.begin(), gpus.end(), [&](const GpuControl& g) { return g.device == write.device; });
+    if (gpu == gpus.end()) continue;
+    using guard::WriteState;
+    if (write.state == WriteState::applied || write.state == WriteState::deferred) ++gpu->writes;
+    if (write.state == WriteState::refused || write.state == WriteState::failed) ++gpu->refused;
+  }
+}
+
+void RunKeeper::add_phase(const loop::DecisionRecord& record) {
+  const Phase phase = record.observation.phase;
+  if (phase == Phase::unknown) return;
+  const WallTime start = record.wall - record.observation.interval;
+  std::vector<PhaseSpan>& phases = run_.phases;
+  // Neighbours of one label are one span; clocks that are set leave a seam of less than an interval.
+  const bool goes_on =
+      !phases.empty() && phases.back().label == phase && start - phases.back().stop < record.observation.interval / 2;
+  if (goes_on) {
+    phases.back().stop = record.wall;
+  } else if (phases.size() < kMostPhases) {
+    phases.push_back({phase, start, record.wall});
+  }
+}
+
+void RunKeeper::restored(const DeviceId& device, const std::string& after) {
+  for (GpuControl& gpu : run_.result.gpus) {
+    if (gpu.device == device && gpu.writes > 0) gpu.after = after;
+  }
 }
 
 void RunKeeper::take(const loop::Loop& loop) {

@@ -72,7 +72,7 @@ class World {
   }
 
   /// Gives all back. True if every board was read back as it was found.
-  bool restore() {
+  bool restore(RunKeeper& keeper) {
     const auto outcomes = loop_->finish();
     const MonoTime patience = clock_.now() + kRestorePatience;
     while (engine_->restoring() && clock_.now() < patience) {
@@ -80,11 +80,14 @@ class World {
       engine_->tick();
     }
     if (!outcomes || engine_->restoring()) return false;
-    return std::all_of(outcomes->begin(), outcomes->end(), [this](const guard::RestoreOutcome& o) {
-      if (o.restored || o.left_to_other) return true;
+    bool all = true;
+    for (const guard::RestoreOutcome& o : *outcomes) {
       const auto now = driver_.limits(o.device);
-      return now && o.found && now->requested && *now->requested == *o.found;
-    });
+      const bool back = o.restored || (now && o.found && now->requested && *now->requested == *o.found);
+      keeper.restored(o.device, back ? kAsFound : o.left_to_other ? kLeftToOther : kNotAsFound);
+      all = all && (back || o.left_to_other);
+    }
+    return all;
   }
 
   loop::Loop& loop() { return *loop_; }
@@ -196,7 +199,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
                                    finished,
                                    1});
   }
-  run.result.restored = world->restore();
+  run.result.restored = world->restore(keeper);
   if (!run.result.restored) keeper.not_restored(finished);
   if (!run.interrupted) FLYBALL_TRY(run_counterfactual(options, run));
   keeper.end(finished);

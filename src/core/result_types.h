@@ -21,6 +21,7 @@ struct Rates {
   double price_per_kwh = 0;     ///< money per kWh
   double carbon_g_per_kwh = 0;  ///< gCO2e per kWh
   double gpu_hour_price = 0;    ///< money per GPU-hour of compute lost or gained
+  Watts other_power_per_gpu;    ///< what a node draws beside its GPUs, a GPU
   std::string currency = "EUR";
 };
 
@@ -92,6 +93,27 @@ struct SwitchbackResult {
   Seconds needed;  ///< about how long a run would have to be; 0 = not known or long enough
 };
 
+/// What a saving is worth, beside energy per token of the boards (formulas: series/accounting.h). The ends of the
+/// intervals are taken at the worse and the better ends of saved and lost together.
+struct Worth {
+  Estimate power_reduction_fraction;  ///< 1 − mean power / mean power at the limits found, boards
+  Estimate node_saved_fraction;       ///< energy per token, with what a node draws beside its GPUs
+  Estimate fixed_feed_gain_fraction;  ///< more tokens per second from one feed, filled up with more such nodes
+  Estimate energy_saved_kwh;          ///< for the tokens that were made
+  std::optional<Estimate> net_money;  ///< energy saved less compute time lost; empty = no price of energy is stated
+  std::optional<Estimate> carbon_saved_g;
+};
+
+/// What became of one GPU's limit in a run.
+struct GpuControl {
+  DeviceId device;
+  Sample<Milliwatts> found;         ///< in force at the start
+  Sample<Milliwatts> lowest, mean;  ///< in force at the ends of intervals
+  std::uint64_t writes = 0;         ///< that changed it
+  std::uint64_t refused = 0;        ///< or failed
+  std::string after;                ///< "as found", "left to another writer", "NOT as found"; empty = never written
+};
+
 /// The outcome of one run of the loop, as `flyball run` prints it.
 struct RunResult {
   std::string plant;  ///< "twin pretrain-1 (preset v100-…)", "nvml", "recording …"
@@ -104,6 +126,8 @@ struct RunResult {
   std::optional<Estimate> loss_fraction;
   std::string saved_basis;  ///< how the two were obtained
   std::optional<SwitchbackResult> switchback;
+  std::optional<Worth> worth;  ///< of what was saved, where that is known
+  std::vector<GpuControl> gpus;
   std::vector<Finding> findings;
   std::uint64_t writes = 0;
   std::uint64_t writes_refused = 0;

@@ -61,6 +61,9 @@ constexpr ConfigKey kKeys[] = {
     {"rates.price_per_kwh", number, "0", 0, 1e3, "Price of a kilowatt-hour", "0 = not stated"},
     {"rates.carbon_g_per_kwh", number, "0", 0, 1e4, "Grams of CO2 equivalent per kilowatt-hour", "0 = not stated"},
     {"rates.gpu_hour_price", number, "0", 0, 1e4, "Price of an hour of one GPU's computing", "0 = not stated"},
+    {"rates.other_power_per_gpu", power, "187.5W", 0, kLargestBoard,
+     "What a node draws beside its GPUs, for each of them: for energy and tokens of whole nodes",
+     "1,500 W of 8-H100 nodes, fitted to node power of MLPerf Training v4.0 (doc/twin.md)"},
     {"rates.currency", text, "EUR", 0, 0, "Of the prices", "no bearing on any number"},
 
     {"guard.socket", text, "/run/flyball/guard.sock", 0, 0, "Where the guard listens", "the service's runtime folder"},
@@ -248,6 +251,7 @@ class Builder {
     rates.price_per_kwh = config_.number("rates.price_per_kwh").value_or(0);
     rates.carbon_g_per_kwh = config_.number("rates.carbon_g_per_kwh").value_or(0);
     rates.gpu_hour_price = config_.number("rates.gpu_hour_price").value_or(0);
+    rates.other_power_per_gpu = config_.power("rates.other_power_per_gpu").value_or(Watts(0));
     rates.currency = words("rates.currency");
     if (rates.currency.empty() || rates.currency.size() > 8) fault("rates.currency", "has 1 to 8 characters");
   }

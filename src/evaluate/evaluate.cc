@@ -17,6 +17,7 @@
 #include "guard/engine.h"
 #include "loop/loop.h"
 #include "policy/policy.h"
+#include "series/accounting.h"
 
 namespace flyball::evaluate {
 namespace {
@@ -31,18 +32,38 @@ constexpr double kWorthLearning = 0.005;
 /// Enough for percentiles of a bootstrap.
 constexpr int kResamples = 2000;
 constexpr double kClearlyWorse = 0.002;
+constexpr Seconds kYear{8760 * 3600.0};
 
 /// What a run without control makes of the same disturbances.
 struct Base {
   Joules energy;
   double tokens = 0;
+  double gpus = 0;
 };
+
+/// What a run with these true values is worth.
+void add_worth(Score& score, const Base& base, const Options& options) {
+  const auto exactly = [](double x) { return Estimate{x, x, x, 1}; };
+  Account run;
+  run.duration = options.duration;
+  run.energy = base.energy * ((1 - score.saved_fraction) * (1 - score.loss_fraction));
+  run.tokens = base.tokens * (1 - score.loss_fraction);
+  run.scope = Scope::board;
+  const Worth worth =
+      series::worth(exactly(score.saved_fraction), exactly(score.loss_fraction), run, options.rates, base.gpus);
+  score.power_reduction_fraction = worth.power_reduction_fraction.value;
+  score.node_saved_fraction = worth.node_saved_fraction.value;
+  score.fixed_feed_gain_fraction = worth.fixed_feed_gain_fraction.value;
+  if (!worth.net_money) return;
+  score.net_money_per_gpu_year = worth.net_money->value / base.gpus * (kYear / options.duration);
+}
 
 Result<Base> run_base(const Subject& subject, const Options& options, std::uint64_t seed) {
   VirtualClock clock;
   FLYBALL_ASSIGN(const auto plant, subject.build(seed, clock));
   clock.advance(options.duration);
-  return Base{plant->energy(), plant->tokens()};
+  FLYBALL_ASSIGN(const auto devices, plant->driver().devices());
+  return Base{plant->energy(), plant->tokens(), static_cast<double>(devices.size())};
 }
 
 /// One machine under one policy: plant, guard and loop as live.
@@ -180,6 +201,7 @@ Result<std::vector<Score>> run_all(const Subject& subject, const CurveInfo& info
       FLYBALL_ASSIGN(score, run_policy(subject, info, base, options, policy, seed));
     }
     score.curve = index;
+    add_worth(score, base, options);
     scores.push_back(score);
   }
   return scores;
@@ -238,7 +260,7 @@ Result<Evaluation> evaluate_curves(const std::vector<curve::MeasuredCurve>& curv
   for (const curve::MeasuredCurve& measured : curves) {
     FLYBALL_ASSIGN(const curve::Curve truth, curve::Curve::monotone(measured.points));
     const Noise noise = options.noise;
-    subjects.push_back({measured.name(), measured.network, truth, options.interval,
+    subjects.push_back({measured.name(), measured.network, truth, "", options.interval,
                         [truth, noise](std::uint64_t seed, Clock& clock) -> Result<std::unique_ptr<Plant>> {
                           return std::make_unique<CurvePlant>(truth, noise, seed, clock);
                         }});
@@ -251,7 +273,8 @@ Result<Evaluation> evaluate(const std::vector<Subject>& subjects, const Options&
   Evaluation evaluation;
   evaluation.options = options;
   for (const Subject& subject : subjects) {
-    evaluation.curves.push_back({subject.name, subject.network, best_mix(subject.truth, options.objective),
+    evaluation.curves.push_back({subject.name, subject.network, subject.hash,
+                                 best_mix(subject.truth, options.objective),
                                  best_static(subject.truth, options.objective, kStaticStep)});
   }
   const auto seeds = static_cast<std::size_t>(options.seeds);
@@ -290,7 +313,7 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
     Summary summary;
     summary.policy = scores.policy;
     summary.hindsight = scores.hindsight;
-    RunningStats saved, loss, uncontrolled, looks, writes;
+    RunningStats saved, loss, uncontrolled, looks, writes, reduction, node, feed, money;
     std::size_t within = 0;
     std::vector<double> decisions;
     for (const Score& score : scores.scores) {
@@ -300,6 +323,10 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
       uncontrolled.add(score.uncontrolled_fraction);
       looks.add(score.looks_fraction);
       writes.add(static_cast<double>(score.writes));
+      reduction.add(score.power_reduction_fraction);
+      node.add(score.node_saved_fraction);
+      feed.add(score.fixed_feed_gain_fraction);
+      if (score.net_money_per_gpu_year) money.add(*score.net_money_per_gpu_year);
       summary.worst_loss_fraction = std::max(summary.worst_loss_fraction, score.loss_fraction);
       if (info.mix.binds) {
         ++summary.binding_runs;
@@ -314,6 +341,10 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
     summary.uncontrolled_fraction = uncontrolled.mean();
     summary.looks_fraction = looks.mean();
     summary.writes = writes.mean();
+    summary.power_reduction_fraction = reduction.mean();
+    summary.node_saved_fraction = node.mean();
+    summary.fixed_feed_gain_fraction = feed.mean();
+    if (money.count() > 0) summary.net_money_per_gpu_year = money.mean();
     if (summary.binding_runs > 0) {
       summary.binding_within_fraction = static_cast<double>(within) / static_cast<double>(summary.binding_runs);
     }

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/stats.h"
 #include "core/control.h"
+#include "core/result_types.h"
 #include "curve/table.h"
 #include "evaluate/curve_plant.h"
 #include "evaluate/oracle.h"
@@ -26,6 +27,7 @@ struct Options {
   Noise noise;
   Seconds duration{6 * 3600.0};
   Seconds interval{10};
+  Rates rates;           ///< for what a saving is worth
   unsigned threads = 0;  ///< 0 = one a core
   std::function<void(double fraction)> progress;
   std::function<bool()> stop;
@@ -39,6 +41,8 @@ struct Score {
   double loss_fraction = 0;          ///< 1 − tokens/tokens₀
   double uncontrolled_fraction = 0;  ///< of the time, at the limit found
   double looks_fraction = 0;         ///< of the decisions, at the limit found in order to measure
+  double power_reduction_fraction = 0, node_saved_fraction = 0, fixed_feed_gain_fraction = 0;  ///< see core's Worth
+  std::optional<double> net_money_per_gpu_year;  ///< empty = no price of energy is stated
   /// Decisions until the saving over 5 min, uncontrolled intervals apart, stays at 90 % of the best static limit's or
   /// above; empty = never.
   std::optional<double> decisions_to_target;
@@ -53,6 +57,7 @@ struct PolicyScores {
 
 struct CurveInfo {
   std::string name, network;
+  std::string hash;  ///< of a scenario; empty for a curve
   Ideal mix, fixed;  ///< best mix; best static limit on a grid of 25 W
 };
 
@@ -78,6 +83,8 @@ struct Summary {
   double uncontrolled_fraction = 0, looks_fraction = 0;
   double median_decisions = 0, p90_decisions = 0;  ///< to the target; infinite where more than that share never
   double writes = 0;                               ///< mean
+  double power_reduction_fraction = 0, node_saved_fraction = 0, fixed_feed_gain_fraction = 0;  ///< means; see Worth
+  std::optional<double> net_money_per_gpu_year;                                                ///< mean
 };
 std::vector<Summary> summarize(const Evaluation& evaluation);
 

@@ -29,6 +29,7 @@ struct Subject {
   std::string name;
   std::string network;  ///< what intervals are clustered by
   curve::Curve truth;   ///< of the whole job against one limit for all boards
+  std::string hash;     ///< SHA-256 of a scenario with its parameters; empty for a curve
   Seconds poll{10};     ///< at which the loop looks
   /// At time 0 of the clock, which outlives it. One seed has one course of disturbances.
   std::function<Result<std::unique_ptr<Plant>>(std::uint64_t seed, Clock& clock)> build;

@@ -77,7 +77,11 @@ Result<Subject> twin_subject(const twin::Scenario& scenario, std::uint64_t seed)
   FLYBALL_ASSIGN(const curve::Point last, measure(fixed, lowest));
   points.push_back(last);
   FLYBALL_ASSIGN(curve::Curve truth, curve::Curve::monotone(points));
-  return Subject{scenario.plant(), scenario.name, std::move(truth), kPoll,
+  return Subject{scenario.plant(),
+                 scenario.name,
+                 std::move(truth),
+                 scenario.hash(),
+                 kPoll,
                  [scenario](std::uint64_t s, Clock& clock) -> Result<std::unique_ptr<Plant>> {
                    twin::Scenario seeded = scenario;
                    seeded.parameters.seed = s;

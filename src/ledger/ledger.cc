@@ -83,7 +83,9 @@ struct Ledger::State {
   Result<> add_finding(RunId run, const Finding& finding);
   Result<> add_gpu(RunId run, const DecisionEntry& entry, const GpuObservation& gpu);
   Result<> add_account(RunId run, const char* kind, const Account& account);
+  Result<> add_switchback(RunId run, const SwitchbackResult& switchback);
   Result<Account> account(RunId run, const char* kind, bool& there);
+  Result<std::optional<SwitchbackResult>> switchback(RunId run);
   Result<RunRow> row(const Statement& statement);
 };
 
@@ -223,8 +225,47 @@ Result<> Ledger::end_run(RunId run, RunState run_state, WallTime finished, const
   FLYBALL_TRY(update.bind(14, std::int64_t{result.restored}).bind(15, run).run());
   FLYBALL_TRY(state_->add_account(run, "run", result.account));
   if (result.counterfactual) FLYBALL_TRY(state_->add_account(run, "counterfactual", *result.counterfactual));
+  if (result.switchback) FLYBALL_TRY(state_->add_switchback(run, *result.switchback));
   for (const Finding& finding : result.findings) FLYBALL_TRY(state_->add_finding(run, finding));
   return transaction.commit();
+}
+
+Result<> Ledger::State::add_switchback(RunId run, const SwitchbackResult& s) {
+  FLYBALL_ASSIGN(Statement insert, database.prepare("INSERT OR REPLACE INTO switchbacks VALUES "
+                                                    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  insert.bind(1, run).bind(2, s.verdict).bind(3, s.reason);
+  bind_estimate(insert, 4, s.saved_fraction);
+  bind_estimate(insert, 8, s.loss_fraction);
+  bind_estimate(insert, 12, s.saved_run_fraction);
+  bind_estimate(insert, 16, s.loss_run_fraction);
+  insert.bind(20, s.half_width_fraction).bind(21, s.p_value).bind(22, s.block.value());
+  insert.bind(23, as_int(s.blocks_control)).bind(24, as_int(s.blocks_original)).bind(25, s.control_fraction);
+  return insert.bind(26, s.discarded_fraction).bind(27, s.needed.value()).run();
+}
+
+Result<std::optional<SwitchbackResult>> Ledger::State::switchback(RunId run) {
+  // A reader may find a file that no newer program has written to yet.
+  FLYBALL_ASSIGN(const auto version, database.query_int("PRAGMA user_version"));
+  if (version < 2) return std::nullopt;
+  FLYBALL_ASSIGN(Statement select, database.prepare("SELECT * FROM switchbacks WHERE run = ?"));
+  FLYBALL_ASSIGN(const bool there, select.bind(1, run).step());
+  if (!there) return std::nullopt;
+  SwitchbackResult s;
+  s.verdict = select.text(1);
+  s.reason = select.text(2);
+  s.saved_fraction = estimate(select, 3);
+  s.loss_fraction = estimate(select, 7);
+  s.saved_run_fraction = estimate(select, 11);
+  s.loss_run_fraction = estimate(select, 15);
+  s.half_width_fraction = select.number(19);
+  s.p_value = select.number(20);
+  s.block = Seconds(select.number(21));
+  s.blocks_control = static_cast<std::uint64_t>(select.integer(22));
+  s.blocks_original = static_cast<std::uint64_t>(select.integer(23));
+  s.control_fraction = select.number(24);
+  s.discarded_fraction = select.number(25);
+  s.needed = Seconds(select.number(26));
+  return s;
 }
 
 Result<Account> Ledger::State::account(RunId run, const char* kind, bool& there) {
@@ -275,6 +316,7 @@ Result<RunRow> Ledger::State::row(const Statement& r) {
   FLYBALL_ASSIGN(result.account, account(row.id, "run", there));
   FLYBALL_ASSIGN(const Account counterfactual, account(row.id, "counterfactual", there));
   if (there) result.counterfactual = counterfactual;
+  FLYBALL_ASSIGN(result.switchback, switchback(row.id));
   row.result = std::move(result);
   return row;
 }

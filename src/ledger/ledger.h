@@ -103,7 +103,7 @@ class Ledger {
   Result<> check();
 
   const std::string& path() const;
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;
 
  private:
   struct State;

@@ -54,6 +54,19 @@ RunResult result_of_run() {
   result.counterfactual = Account{Joules(1.1e6), Seconds(3600), 5010, 1, Scope::board, "counter", 1.6, 2.6};
   result.saved_fraction = Estimate{0.09, 0.08, 0.10, 0.9};
   result.saved_basis = "twin";
+  SwitchbackResult s;
+  s.verdict = "saves";
+  s.reason = "why";
+  s.saved_fraction = Estimate{0.1, 0.09, 0.11, 0.95};
+  s.loss_run_fraction = Estimate{0.01, 0.005, 0.015, 0.95};
+  s.half_width_fraction = 0.01;
+  s.p_value = 0.002;
+  s.block = Seconds(120);
+  s.blocks_control = 90;
+  s.blocks_original = 5;
+  s.control_fraction = 0.95;
+  s.discarded_fraction = 0.1;
+  result.switchback = s;
   result.writes = 3;
   result.restored = true;
   return result;
@@ -95,6 +108,62 @@ TEST(Ledger, KeepsARunWhole) {
   EXPECT_EQ(ledger->findings(*run)->size(), 3u);
   EXPECT_TRUE(ledger->check());
   EXPECT_EQ(ledger->runs()->size(), 1u);
+}
+
+TEST(Ledger, KeepsWhatTheSwitchbackMeasured) {
+  TempDir dir;
+  auto ledger = Ledger::open(dir.file("ledger.db"));
+  ASSERT_TRUE(ledger);
+  const auto with = ledger->begin_run(start_of_run()), without = ledger->begin_run(start_of_run());
+  ASSERT_TRUE(with && without);
+  RunResult result = result_of_run();
+  ASSERT_TRUE(ledger->end_run(*with, RunState::done, kStart + 3600_s, result));
+  result.switchback.reset();
+  ASSERT_TRUE(ledger->end_run(*without, RunState::done, kStart + 3600_s, result));
+  const auto row = ledger->run(*with);
+  ASSERT_TRUE(row) << row.error().message();
+  ASSERT_TRUE(row->result->switchback);
+  const SwitchbackResult& s = *row->result->switchback;
+  EXPECT_EQ(s.verdict, "saves");
+  EXPECT_EQ(s.saved_fraction->high, 0.11);
+  EXPECT_FALSE(s.loss_fraction);
+  EXPECT_EQ(s.loss_run_fraction->low, 0.005);
+  EXPECT_EQ(s.block, Seconds(120));
+  EXPECT_EQ(s.blocks_control, 90u);
+  EXPECT_EQ(s.blocks_original, 5u);
+  EXPECT_EQ(s.control_fraction, 0.95);
+  EXPECT_EQ(s.needed, Seconds(0));
+  EXPECT_FALSE(ledger->run(*without)->result->switchback);
+}
+
+TEST(Ledger, AnOlderFileIsReadAsItIsAndBroughtUpToDateByAWriter) {
+  TempDir dir;
+  const std::string path = dir.file("ledger.db");
+  RunId run = 0;
+  {
+    auto ledger = Ledger::open(path);
+    ASSERT_TRUE(ledger);
+    run = ledger->begin_run(start_of_run()).value();
+    RunResult result = result_of_run();
+    result.switchback.reset();
+    ASSERT_TRUE(ledger->end_run(run, RunState::done, kStart + 3600_s, result));
+  }
+  {
+    auto database = Database::open(path, Database::Mode::read_write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->execute("DROP TABLE switchbacks; PRAGMA user_version = 1"));
+  }
+  {
+    auto reader = Ledger::open_read_only(path);
+    ASSERT_TRUE(reader);
+    const auto row = reader->run(run);
+    ASSERT_TRUE(row) << row.error().message();
+    EXPECT_FALSE(row->result->switchback);
+  }
+  auto writer = Ledger::open(path);
+  ASSERT_TRUE(writer) << writer.error().message();
+  ASSERT_TRUE(writer->end_run(run, RunState::done, kStart + 3600_s, result_of_run()));
+  EXPECT_TRUE(writer->run(run)->result->switchback);
 }
 
 TEST(Ledger, FileIsForTheOperatorsGroupOnly) {

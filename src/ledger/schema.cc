@@ -94,6 +94,25 @@ CREATE TABLE findings (
   confidence_fraction REAL NOT NULL
 ) STRICT;
 CREATE INDEX findings_by_run ON findings(run);
+)sql",
+                                   R"sql(
+CREATE TABLE switchbacks (            -- of a run that had blocks; doc/switchback.md
+  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  verdict TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  saved_fraction REAL, saved_low REAL, saved_high REAL, saved_level REAL,
+  loss_fraction REAL, loss_low REAL, loss_high REAL, loss_level REAL,
+  saved_run_fraction REAL, saved_run_low REAL, saved_run_high REAL, saved_run_level REAL,
+  loss_run_fraction REAL, loss_run_low REAL, loss_run_high REAL, loss_run_level REAL,
+  half_width_fraction REAL NOT NULL,  -- 0: not known
+  p_value REAL NOT NULL,
+  block_s REAL NOT NULL,              -- 0: there were no blocks
+  blocks_control INTEGER NOT NULL,
+  blocks_original INTEGER NOT NULL,
+  control_fraction REAL NOT NULL,
+  discarded_fraction REAL NOT NULL,
+  needed_s REAL NOT NULL              -- 0: not known, or long enough
+) STRICT;
 )sql"};
 
 }  // namespace flyball::ledger

@@ -175,9 +175,15 @@ class Scripted final : public policy::Policy {
  public:
   std::function<Proposal(const Observation&)> wish = [](const Observation&) { return Proposal{}; };
   std::vector<Observation> seen, baselines;
+  std::vector<Objective> objectives;
   std::string name() const override { return "scripted"; }
   void reset(std::uint64_t) override { seen.clear(), baselines.clear(); }
   void observe_baseline(const Observation& observation) override { baselines.push_back(observation); }
+  Result<> set_objective(const Objective& objective) override {
+    if (objective.alpha && objective.max_loss_fraction) return fail(ErrorCode::input, "both are given");
+    objectives.push_back(objective);
+    return {};
+  }
   Proposal decide(const Observation& observation) override {
     seen.push_back(observation);
     return wish(observation);

@@ -354,6 +354,17 @@ std::optional<DecisionRecord> Loop::tick() {
   return record;
 }
 
+Result<> Loop::set_objective(const Objective& objective) {
+  FLYBALL_TRY(policy_.set_objective(objective));
+  clear("objective.changed", {});
+  find(Severity::info, "objective.changed", {},
+       objective.alpha ? "from here on saved − " + format_exact(*objective.alpha) + " · lost is sought"
+                       : "from here on at most " + format_percent(objective.max_loss_fraction.value_or(0)) +
+                             " of the tokens may be lost",
+       {});
+  return {};
+}
+
 Result<std::vector<guard::RestoreOutcome>> Loop::finish() {
   if (!lease_) return std::vector<guard::RestoreOutcome>{};
   const guard::LeaseId lease = *lease_;

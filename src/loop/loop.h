@@ -62,6 +62,8 @@ class Loop {
   Result<> start();
   /// One poll at `clock.now()`; a decision comes out at the end of each interval.
   std::optional<DecisionRecord> tick();
+  /// From the next decision on; the policy keeps what it has learnt. Refused as the policy refuses it.
+  Result<> set_objective(const Objective& objective);
   /// Ends the lease, so that the guard gives back what was found. Safe to call twice and after a failed start.
   Result<std::vector<guard::RestoreOutcome>> finish();
 

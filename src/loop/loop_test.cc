@@ -386,6 +386,30 @@ TEST(Loop, NeverWritesOutsideTheBoardsRangeWhateverIsProposed) {
   }));
 }
 
+TEST(Loop, TheObjectiveMayChangeWhileItRuns) {
+  Rig rig;
+  Loop loop(rig.driver, rig.clock, rig.authority, rig.progress, rig.policy, rig.options);
+  int polls = 0;
+  rig.run(loop, 60_s, [&] {
+    if (++polls == 30) {
+      EXPECT_TRUE(loop.set_objective({.alpha = {}, .max_loss_fraction = 0.03}));
+    }
+    if (polls == 50) {
+      EXPECT_FALSE(loop.set_objective({.alpha = 1, .max_loss_fraction = 0.03}));
+    }
+    if (polls == 70) {
+      EXPECT_TRUE(loop.set_objective({.alpha = 2, .max_loss_fraction = {}}));
+    }
+  });
+  ASSERT_EQ(rig.policy.objectives.size(), 2u);
+  EXPECT_EQ(rig.policy.objectives[0].max_loss_fraction, 0.03);
+  EXPECT_EQ(rig.policy.objectives[1].alpha, 2);
+  ASSERT_EQ(rig.findings.size(), 2u) << "each change is told, the refused one is not";
+  EXPECT_EQ(rig.findings[0].code, "objective.changed");
+  EXPECT_NE(rig.findings[0].what.find("3.00 %"), std::string::npos) << rig.findings[0].what;
+  EXPECT_NE(rig.findings[1].what.find("2"), std::string::npos) << rig.findings[1].what;
+}
+
 TEST(StepRate, ARestartedJobKeepsItsTokensAndStartsItsRateAnew) {
   StepRate rate;
   rate.add({MonoTime(0), Phase::training, 0, 0});

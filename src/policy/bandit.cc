@@ -35,6 +35,12 @@ void Bandit::Mean::add(double x) {
   mean += (x - mean) / weight;
 }
 
+Result<> Bandit::set_objective(const Objective& objective) {
+  FLYBALL_TRY(check_objective(objective, "bandit"));
+  objective_ = objective;
+  return {};
+}
+
 void Bandit::reset(std::uint64_t seed) {
   *this = Bandit(objective_);
   random_ = Random(seed);

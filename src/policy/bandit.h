@@ -24,6 +24,7 @@ class Bandit final : public Policy {
 
   std::string name() const override { return "bandit"; }
   void reset(std::uint64_t seed) override;
+  Result<> set_objective(const Objective& objective) override;
   Proposal decide(const Observation& observation) override;
   void observe_baseline(const Observation& observation) override;
 

@@ -122,6 +122,12 @@ Result<std::unique_ptr<Policy>> Model::make(const Objective& objective) {
   return std::unique_ptr<Policy>(new Model(objective));
 }
 
+Result<> Model::set_objective(const Objective& objective) {
+  FLYBALL_TRY(check_objective(objective, "model"));
+  objective_ = objective;
+  return {};
+}
+
 void Model::reset(std::uint64_t seed) {
   const Objective objective = objective_;
   *this = Model(objective);

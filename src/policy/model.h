@@ -26,6 +26,7 @@ class Model final : public Policy {
   static Result<std::unique_ptr<Policy>> make(const Objective& objective);
   std::string name() const override { return "model"; }
   void reset(std::uint64_t seed) override;
+  Result<> set_objective(const Objective& objective) override;
   Proposal decide(const Observation& observation) override;
   void observe_baseline(const Observation& observation) override;
 

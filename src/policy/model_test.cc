@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/random.h"
@@ -108,12 +109,13 @@ struct Outcome {
   int looks = 0;
 };
 
-Outcome run(Policy& policy, std::uint64_t seed, int decisions = 2160) {
+Outcome run(Policy& policy, std::uint64_t seed, int decisions = 2160, const std::function<void(int)>& before = {}) {
   Job job(seed);
   policy.reset(seed);
   double limit = 250, tokens = 0, energy = 0;
   Outcome outcome;
   for (int i = 0; i < decisions; ++i) {
+    if (before) before(i);
     tokens += Job::rate(limit);
     energy += Job::power(limit);
     ++outcome.limits[static_cast<int>(limit)];
@@ -148,6 +150,18 @@ TEST(Model, KeepsTheBoundAndSavesNearlyAllThatCanBeSaved) {
 TEST(Model, ATighterBoundLosesLess) {
   EXPECT_LT(run(*make_model(0.004), 1).loss, 0.0045);
   EXPECT_GT(run(*make_model(0.05), 1).saved, run(*make_model(0.012), 1).saved);
+}
+
+TEST(Model, ABoundThatIsLoosenedOnTheWayIsUsedAndStillKeptOverTheWholeRun) {
+  const auto model = make_model(0.004);
+  const Outcome outcome = run(*model, 1, 2160, [&](int decision) {
+    if (decision == 1080) {
+      EXPECT_TRUE(model->set_objective({.alpha = {}, .max_loss_fraction = 0.02}));
+    }
+  });
+  EXPECT_GT(outcome.saved, run(*make_model(0.004), 1).saved + 0.02);
+  EXPECT_GT(outcome.loss, 0.01);
+  EXPECT_LE(outcome.loss, 0.0205);
 }
 
 TEST(Model, SameSeedSameDecisions) {

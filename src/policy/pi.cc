@@ -29,15 +29,22 @@ constexpr double kMostError = 0.03;
 }  // namespace
 
 Result<std::unique_ptr<Policy>> Pi::make(const Objective& objective) {
+  std::unique_ptr<Policy> made(new Pi(0));
+  FLYBALL_TRY(made->set_objective(objective));
+  return made;
+}
+
+void Pi::reset(std::uint64_t) { *this = Pi(max_loss_); }
+
+Result<> Pi::set_objective(const Objective& objective) {
   FLYBALL_TRY(check_objective(objective, "pi"));
   if (!objective.max_loss_fraction) {
     return fail(ErrorCode::input, "the policy pi steers a loss and takes no alpha", "--policy pi",
                 "give --max-loss 0.012");
   }
-  return std::unique_ptr<Policy>(new Pi(*objective.max_loss_fraction));
+  max_loss_ = *objective.max_loss_fraction;
+  return {};
 }
-
-void Pi::reset(std::uint64_t) { *this = Pi(max_loss_); }
 
 void Pi::begin_baseline(int intervals) {
   window_left_ = intervals;

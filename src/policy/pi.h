@@ -23,6 +23,7 @@ class Pi final : public Policy {
 
   std::string name() const override { return "pi"; }
   void reset(std::uint64_t seed) override;
+  Result<> set_objective(const Objective& objective) override;
   Proposal decide(const Observation& observation) override;
   void observe_baseline(const Observation& observation) override;
 

@@ -24,6 +24,8 @@ class Policy {
   /// An interval in which the limits found held throughout (a block of a switchback): a baseline window that the run
   /// has paid for already. Nothing is asked; a policy that compares with a baseline may take it in.
   virtual void observe_baseline(const Observation&) {}
+  /// From now on; what was learnt stays. Policies that weigh nothing take any; the others refuse as `make` would.
+  virtual Result<> set_objective(const Objective&) { return {}; }
 };
 
 struct Description {

@@ -207,5 +207,21 @@ TEST(Sweep, AGpuFoundLowerIsNotRaised) {
   EXPECT_EQ(proposal.gpus[1].power_limit, 180'000_mW);
 }
 
+TEST(Policies, TakeANewObjectiveOrRefuseItAsMakeWould) {
+  const Objective bound{.alpha = {}, .max_loss_fraction = 0.01}, weight{.alpha = 2, .max_loss_fraction = {}};
+  for (const char* spec : {"model", "sweep", "bandit"}) {
+    const auto policy = make(spec, bound);
+    ASSERT_TRUE(policy);
+    EXPECT_TRUE((*policy)->set_objective(weight)) << spec;
+    EXPECT_TRUE((*policy)->set_objective(bound)) << spec;
+    EXPECT_FALSE((*policy)->set_objective({})) << spec;
+    EXPECT_FALSE((*policy)->set_objective({.alpha = 2, .max_loss_fraction = 0.01})) << spec;
+  }
+  const auto pi = make("pi", bound);
+  ASSERT_TRUE(pi);
+  EXPECT_FALSE((*pi)->set_objective(weight)) << "it steers a loss";
+  EXPECT_TRUE((*pi)->set_objective({.alpha = {}, .max_loss_fraction = 0.02}));
+}
+
 }  // namespace
 }  // namespace flyball::policy

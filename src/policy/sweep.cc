@@ -34,6 +34,12 @@ Result<std::unique_ptr<Policy>> Sweep::make(const Objective& objective) {
   return std::unique_ptr<Policy>(new Sweep(objective));
 }
 
+Result<> Sweep::set_objective(const Objective& objective) {
+  FLYBALL_TRY(check_objective(objective, "sweep"));
+  objective_ = objective;
+  return {};
+}
+
 void Sweep::reset(std::uint64_t) {
   steps_.clear();
   found_.reset();

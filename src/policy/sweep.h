@@ -25,6 +25,7 @@ class Sweep final : public Policy {
 
   std::string name() const override { return "sweep"; }
   void reset(std::uint64_t seed) override;
+  Result<> set_objective(const Objective& objective) override;
   Proposal decide(const Observation& observation) override;
   void observe_baseline(const Observation& observation) override;
 

@@ -107,7 +107,86 @@ Table accounts(const RunReport& report) {
     titles.push_back("limits as found");
     columns.push_back(*report.result.counterfactual);
   }
-  return account_table(titles, columns, report.currency);
+  return account_table(titles, columns, report.rates.currency);
+}
+
+/// "0.0873 kWh (0.08 to 0.09)"; what is exact has no interval.
+std::string amount(const Estimate& e, const std::string& unit) {
+  const std::string value = fmt::format("{:.3g} {}", e.value, unit);
+  return e.low == e.high ? value : value + fmt::format(" ({:.3g} to {:.3g})", e.low, e.high);
+}
+
+/// With what it stands on, for money says nothing without its prices.
+Table worth_table(const Worth& w, const Rates& rates) {
+  Table table{.caption = {}, .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
+  table.rows = {
+      {"Less power", format_percent(w.power_reduction_fraction) + " of the boards' mean"},
+      {"Energy per token of the node", format_percent(w.node_saved_fraction) + " saved, with " +
+                                           format(rates.other_power_per_gpu) + " beside each GPU"},
+      {"From one feed", format_percent(w.fixed_feed_gain_fraction) + " more tokens per second, with as many more GPUs"},
+      {"Energy", amount(w.energy_saved_kwh, "kWh") + " less for the same tokens"},
+  };
+  if (w.net_money) {
+    const std::string lost = rates.gpu_hour_price > 0
+                                 ? fmt::format("lost time at {} {} a GPU-hour", rates.gpu_hour_price, rates.currency)
+                                 : "lost time not counted: rates.gpu_hour_price is not stated";
+    table.rows.push_back({"Net", fmt::format("{}: energy at {} {}/kWh, {}", amount(*w.net_money, rates.currency),
+                                             rates.price_per_kwh, rates.currency, lost)});
+  }
+  if (w.carbon_saved_g) table.rows.push_back({"Carbon", amount(*w.carbon_saved_g, "g CO2e") + " less"});
+  return table;
+}
+
+Json worth_json(const Worth& w) {
+  Json made = Json::object();
+  made["power_reduction_fraction"] = estimate(w.power_reduction_fraction);
+  made["node_saved_fraction"] = estimate(w.node_saved_fraction);
+  made["fixed_feed_gain_fraction"] = estimate(w.fixed_feed_gain_fraction);
+  made["energy_saved_kwh"] = estimate(w.energy_saved_kwh);
+  made["net_money"] = estimate(w.net_money);
+  made["carbon_saved_g"] = estimate(w.carbon_saved_g);
+  return made;
+}
+
+/// What the guard did to each GPU, at most `most` of them.
+Table guard_table(const std::vector<GpuControl>& gpus, std::size_t most) {
+  Table table{.caption = {},
+              .columns = {{"GPU", Align::left},
+                          {"found", Align::right},
+                          {"mean", Align::right},
+                          {"lowest", Align::right},
+                          {"writes", Align::right},
+                          {"refused", Align::right},
+                          {"afterwards", Align::left}},
+              .rows = {}};
+  const auto limit = [](const Sample<Milliwatts>& l) { return l ? format(*l) : std::string("–"); };
+  for (const GpuControl& gpu : gpus) {
+    if (table.rows.size() == most) {
+      table.caption = fmt::format("{} of {} GPUs; --json and --report have all", most, gpus.size());
+      break;
+    }
+    table.rows.push_back({gpu.device.text(), limit(gpu.found), limit(gpu.mean), limit(gpu.lowest),
+                          std::to_string(gpu.writes), std::to_string(gpu.refused),
+                          gpu.after.empty() ? "–" : gpu.after});
+  }
+  return table;
+}
+
+Json gpus_json(const std::vector<GpuControl>& gpus) {
+  const auto limit = [](const Sample<Milliwatts>& l) { return l ? number((*l).watts().value()) : Json(nullptr); };
+  Json list = Json::array();
+  for (const GpuControl& gpu : gpus) {
+    Json made = Json::object();
+    made["device"] = text(gpu.device.text());
+    made["limit_found_w"] = limit(gpu.found);
+    made["limit_mean_w"] = limit(gpu.mean);
+    made["limit_lowest_w"] = limit(gpu.lowest);
+    made["writes"] = gpu.writes;
+    made["refused"] = gpu.refused;
+    made["after"] = gpu.after.empty() ? Json(nullptr) : text(gpu.after);
+    list.push_back(std::move(made));
+  }
+  return list;
 }
 
 Json findings_json(const std::vector<Finding>& findings) {
@@ -154,7 +233,10 @@ Plot power_plot(const RunReport& report) {
   if (devices.size() > drawn.size()) {
     plot.title += fmt::format(" ({} of {} devices)", drawn.size(), devices.size());
   }
-  plot.spans = spans_of(report.phases);
+  // Training is what is left blank.
+  std::vector<PhaseSpan> others = report.phases;
+  std::erase_if(others, [](const PhaseSpan& span) { return span.label == Phase::training; });
+  plot.spans = spans_of(others);
   // Per-GPU lines say nothing about a budget on the meter above them unless it is the only one.
   if (report.budget && devices.size() == 1) {
     plot.rules.push_back({report.budget->limit.value(), "budget " + format(report.budget->limit)});
@@ -166,6 +248,9 @@ Plot power_plot(const RunReport& report) {
 
 std::string run_text(const RunReport& report) {
   std::string text = to_text(summary(report)) + '\n' + to_text(accounts(report));
+  const RunResult& r = report.result;
+  if (r.writes > 0) text += "\nWhat the guard did\n" + to_text(guard_table(r.gpus, kMostGpus));
+  if (r.worth) text += "\nWhat it is worth\n" + to_text(worth_table(*r.worth, report.rates));
   for (const Finding& finding : report.result.findings) {
     text += fmt::format("\n{}: {}", to_string(finding.severity), clean_utf8(finding.what));
     if (!finding.device.empty()) text += " (" + finding.device.text() + ")";
@@ -182,12 +267,12 @@ Json run_json(const RunReport& report) {
   made["policy"] = text(r.policy);
   made["seed"] = r.seed;
   made["started"] = time(r.started);
-  add_account(made, r.account, report.currency);
+  add_account(made, r.account, report.rates.currency);
   made["saved_fraction"] = estimate(r.saved_fraction);
   made["loss_fraction"] = estimate(r.loss_fraction);
   made["saved_basis"] = text(r.saved_basis);
   made["switchback"] = r.switchback ? switchback_json(*r.switchback) : Json(nullptr);
-  made["counterfactual"] = r.counterfactual ? to_json(*r.counterfactual, report.currency) : Json(nullptr);
+  made["counterfactual"] = r.counterfactual ? to_json(*r.counterfactual, report.rates.currency) : Json(nullptr);
   Json budget = nullptr;
   if (report.budget) {
     budget = Json::object();
@@ -197,6 +282,16 @@ Json run_json(const RunReport& report) {
     budget["allowed_violation_fraction"] = number(report.budget->allowed_violation_fraction);
   }
   made["budget"] = std::move(budget);
+  made["worth"] = r.worth ? worth_json(*r.worth) : Json(nullptr);
+  made["gpus"] = gpus_json(r.gpus);
+  made["phases"] = Json::array();
+  for (const PhaseSpan& span : report.phases) {
+    Json phase = Json::object();
+    phase["label"] = std::string(to_string(span.label));
+    phase["start"] = time(span.start);
+    phase["stop"] = time(span.stop);
+    made["phases"].push_back(std::move(phase));
+  }
   made["findings"] = findings_json(r.findings);
   made["writes"] = r.writes;
   made["writes_refused"] = r.writes_refused;
@@ -212,6 +307,7 @@ std::string run_html(const RunReport& report) {
   };
   const auto range = [](const std::optional<Estimate>& share) {
     if (!share) return std::string();
+    if (share->low == share->high) return std::string("exact, of a simulation");
     const bool open = share->low <= 0 && share->high >= 0;
     return fmt::format("{} to {} at {:.0f} %{}", flyball::format_percent(share->low),
                        flyball::format_percent(share->high), share->level * 100, open ? "; not told apart from 0" : "");
@@ -228,6 +324,8 @@ std::string run_html(const RunReport& report) {
                  limits_text(r)}});
   page.section("Over time").plot(power_plot(report));
   page.section("Accounts").table(accounts(report));
+  if (r.worth) page.section("What it is worth").table(worth_table(*r.worth, report.rates));
+  if (r.writes > 0) page.section("What the guard did").table(guard_table(r.gpus, r.gpus.size()));
   if (r.switchback) page.section("Switchback").table(switchback_table(*r.switchback));
   page.section("Findings").findings(r.findings);
   page.section("The run").table(summary(report));

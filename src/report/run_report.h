@@ -19,7 +19,7 @@ struct RunReport {
   std::vector<series::Series> series;  ///< power and limits are drawn
   std::vector<PhaseSpan> phases;
   std::optional<Budget> budget;
-  std::string currency;  ///< of the accounts' costs
+  Rates rates;  ///< by which the accounts' costs and the worth were made
 };
 
 std::string run_text(const RunReport& report);

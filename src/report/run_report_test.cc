@@ -81,7 +81,24 @@ RunReport sample() {
   for (int i = 0; i < 4; ++i) {
     report.phases.push_back({Phase::checkpoint, at(840 + 900 * i), at(900 + 900 * i), false, 1});
   }
-  report.currency = "EUR";
+  report.rates = {.price_per_kwh = 0.25,
+                  .carbon_g_per_kwh = 380,
+                  .gpu_hour_price = 2,
+                  .other_power_per_gpu = Watts(187.5),
+                  .currency = "EUR"};
+  const auto around = [](double x) { return Estimate{x, x * 0.9, x * 1.1, 0.95}; };
+  r.worth = Worth{around(0.041), around(0.023), around(0.024), around(0.0139), Estimate{-0.003, -0.011, 0.003, 0.95},
+                  around(5.28)};
+  for (const char* name : {"GPU-0f6a2c11", "GPU-77b1e0d4"}) {
+    GpuControl gpu;
+    gpu.device = DeviceId::of(name);
+    gpu.found = Milliwatts(400'000);
+    gpu.mean = Milliwatts(353'300);
+    gpu.lowest = Milliwatts(330'000);
+    gpu.writes = 6;
+    gpu.after = "as found";
+    r.gpus.push_back(gpu);
+  }
   return report;
 }
 

@@ -166,24 +166,37 @@ Result<Account> add_side_by_side(std::span<const Account> parts, double tokens) 
   return sum;
 }
 
-Result<Saving> saving(const Account& run, const Account& baseline, const Rates& rates, double gpus) {
-  if (run.scope != baseline.scope)
-    return fail(ErrorCode::input,
-                fmt::format("scopes {} and {} cannot be compared", to_string(run.scope), to_string(baseline.scope)));
-  const bool usable = run.tokens > 0 && baseline.tokens > 0 && run.duration > Seconds(0) &&
-                      baseline.duration > Seconds(0) && baseline.energy > Joules(0);
-  if (!usable) return fail(ErrorCode::input, "a saving needs energy, tokens and time on both sides");
-  Saving s;
-  const double per_token = run.energy.value() / run.tokens, before = baseline.energy.value() / baseline.tokens;
-  s.saved_fraction = 1 - per_token / before;
-  s.loss_fraction = 1 - (run.tokens / run.duration.value()) / (baseline.tokens / baseline.duration.value());
-  s.energy_saved = Joules((before - per_token) * run.tokens);
-  const double kwh = s.energy_saved.value() / kJoulesPerKilowattHour;
-  // The time it would have taken to make the same tokens without control is what the loss costs beyond.
-  const double lost_hours = s.loss_fraction * run.duration.value() / 3600;
-  s.money_saved = kwh * rates.price_per_kwh - lost_hours * gpus * rates.gpu_hour_price;
-  s.carbon_saved_g = kwh * rates.carbon_g_per_kwh;
-  return s;
+Worth worth(const Estimate& saved, const Estimate& loss, const Account& run, const Rates& rates, double gpus) {
+  const bool of_nodes = run.scope == Scope::node_ac || run.scope == Scope::node_dc;
+  const Watts other = of_nodes ? Watts(0) : rates.other_power_per_gpu * gpus;
+  const Watts power = run.mean_power();
+  const double kwh = run.energy.value() / kJoulesPerKilowattHour;
+  const double gpu_hours = run.duration.value() / 3600 * gpus;
+  // f(saved, lost) rises with the one and falls with the other.
+  const auto ends = [&](const auto& f) {
+    return Estimate{f(saved.value, loss.value), f(saved.low, loss.high), f(saved.high, loss.low),
+                    std::min(saved.level, loss.level)};
+  };
+  const auto before = [&](double s, double l) { return power / ((1 - s) * (1 - l)); };
+  const auto node = [&](double s, double l) { return 1 - (power + other) / (before(s, l) + other) / (1 - l); };
+  const auto energy = [&](double s, double) { return kwh * s / (1 - s); };
+  Worth made;
+  // Power falls with what is lost as with what is saved.
+  const auto reduction = [](double s, double l) { return 1 - (1 - s) * (1 - l); };
+  made.power_reduction_fraction = {reduction(saved.value, loss.value), reduction(saved.low, loss.low),
+                                   reduction(saved.high, loss.high), std::min(saved.level, loss.level)};
+  made.energy_saved_kwh = ends(energy);
+  if (power + other > Watts(0)) {
+    made.node_saved_fraction = ends(node);
+    made.fixed_feed_gain_fraction = ends([&](double s, double l) { return 1 / (1 - node(s, l)) - 1; });
+  }
+  if (rates.price_per_kwh > 0) {
+    made.net_money = ends(
+        [&](double s, double l) { return energy(s, l) * rates.price_per_kwh - l * gpu_hours * rates.gpu_hour_price; });
+  }
+  if (rates.carbon_g_per_kwh > 0)
+    made.carbon_saved_g = ends([&](double s, double l) { return energy(s, l) * rates.carbon_g_per_kwh; });
+  return made;
 }
 
 }  // namespace flyball::series

@@ -69,14 +69,11 @@ Result<Account> account_counter(std::span<const Point> counter, Interval interva
 /// already holds its boards'.
 Result<Account> add_side_by_side(std::span<const Account> parts, double tokens = 0);
 
-/// What a controlled run saved against one without control, by the definitions of the reports: ratios of sums.
-struct Saving {
-  double saved_fraction = 0;  ///< 1 − (E/tokens) / (E₀/tokens₀)
-  double loss_fraction = 0;   ///< 1 − token rate / token rate₀
-  Joules energy_saved;        ///< for the tokens that the run made
-  double money_saved = 0;     ///< energy at the run's mean price − lost compute time at its price
-  double carbon_saved_g = 0;
-};
-Result<Saving> saving(const Account& run, const Account& baseline, const Rates& rates, double gpus);
+/// From the two fractions of a run against the same time at the limits found: `saved` = 1 − (E/tokens)/(E₀/tokens₀),
+/// `loss` = 1 − tokens/tokens₀. Then the power found was P₀ = P / ((1 − saved)(1 − loss)); a node draws O beside its
+/// boards whatever they do, so that of its energy per token 1 − (P + O)/(P₀ + O)/(1 − loss) is saved, and a feed that
+/// is filled up with more such nodes makes 1/(1 − that) times the tokens. Money is the energy of the tokens made, less
+/// the GPU-hours lost. An account of a node's meter already holds O.
+Worth worth(const Estimate& saved, const Estimate& loss, const Account& run, const Rates& rates, double gpus);
 
 }  // namespace flyball::series

@@ -95,21 +95,69 @@ TEST(Accounting, ScopesAreNeverAddedAcrossEachOther) {
   const auto sum = add_side_by_side(std::vector<Account>{node, node}, 7).value();
   EXPECT_EQ(sum.energy.value(), 20);
   EXPECT_EQ(sum.tokens, 7);
-  EXPECT_FALSE(saving(node, board, {}, 8));
 }
 
-TEST(Accounting, SavingIsARatioOfSumsAndTimeHasItsPrice) {
-  Account run, base;
-  run.duration = base.duration = Seconds(3600);
-  run.tokens = 990, base.tokens = 1000;
-  run.energy = Joules(0.9 * 3.6e6 * 0.99), base.energy = Joules(3.6e6);
-  const auto s =
-      saving(run, base, {.price_per_kwh = 0.5, .carbon_g_per_kwh = 100, .gpu_hour_price = 2, .currency = "EUR"}, 8)
-          .value();
-  EXPECT_NEAR(s.saved_fraction, 0.1, 1e-12);
-  EXPECT_NEAR(s.loss_fraction, 0.01, 1e-12);
-  EXPECT_NEAR(s.energy_saved.value() / 3.6e6, 0.099, 1e-12);
-  EXPECT_NEAR(s.money_saved, 0.0495 - 0.01 * 8 * 2, 1e-12);
+Estimate exactly(double x) { return {x, x, x, 1}; }
+
+/// An hour of eight boards at 200 W, a tenth saved a token and a hundredth of the tokens lost.
+Account an_hour() {
+  Account run;
+  run.duration = Seconds(3600);
+  run.tokens = 990;
+  run.energy = Joules(8 * 200 * 3600.0);
+  run.scope = Scope::board;
+  return run;
+}
+
+TEST(Accounting, WorthCountsEnergyForTheTokensMadeAndTheTimeLost) {
+  const Rates rates{.price_per_kwh = 0.5,
+                    .carbon_g_per_kwh = 100,
+                    .gpu_hour_price = 2,
+                    .other_power_per_gpu = Watts(100),
+                    .currency = "EUR"};
+  const Worth w = worth(exactly(0.1), exactly(0.01), an_hour(), rates, 8);
+  const double kwh = 1.6 * 0.1 / 0.9;
+  EXPECT_NEAR(w.energy_saved_kwh.value, kwh, 1e-12);
+  EXPECT_NEAR(w.net_money->value, kwh * 0.5 - 0.01 * 8 * 2, 1e-12);
+  EXPECT_NEAR(w.carbon_saved_g->value, kwh * 100, 1e-9);
+  EXPECT_NEAR(w.power_reduction_fraction.value, 1 - 0.9 * 0.99, 1e-12);
+  // The node by hand: 200 W were 200 / 0.891 W, 100 W stand beside them in both cases.
+  const double before = (200 / 0.891 + 100) / 1.0, now = (200 + 100) / 0.99;
+  EXPECT_NEAR(w.node_saved_fraction.value, 1 - now / before, 1e-12);
+  EXPECT_NEAR(w.fixed_feed_gain_fraction.value, before / now - 1, 1e-12);
+  EXPECT_LT(w.node_saved_fraction.value, 0.1) << "what stands beside the boards saves nothing";
+}
+
+TEST(Accounting, WorthOfANodesMeterAddsNothingToIt) {
+  Account run = an_hour();
+  run.scope = Scope::node_ac;
+  Rates rates;
+  rates.other_power_per_gpu = Watts(100);
+  const Worth w = worth(exactly(0.1), exactly(0.01), run, rates, 8);
+  EXPECT_NEAR(w.node_saved_fraction.value, 0.1, 1e-12);
+  EXPECT_FALSE(w.net_money) << "no price is stated";
+  EXPECT_FALSE(w.carbon_saved_g);
+}
+
+TEST(Accounting, WorthIsWorstWhereLittleWasSavedAndMuchLost) {
+  Rates rates;
+  rates.price_per_kwh = 0.5;
+  rates.gpu_hour_price = 2;
+  const Estimate saved{0.1, 0.08, 0.12, 0.95}, lost{0.01, 0.005, 0.015, 0.95};
+  const Worth w = worth(saved, lost, an_hour(), rates, 8);
+  EXPECT_EQ(w.net_money->low, worth(exactly(0.08), exactly(0.015), an_hour(), rates, 8).net_money->value);
+  EXPECT_EQ(w.net_money->high, worth(exactly(0.12), exactly(0.005), an_hour(), rates, 8).net_money->value);
+  for (const Estimate& e :
+       {w.power_reduction_fraction, w.node_saved_fraction, w.fixed_feed_gain_fraction, *w.net_money}) {
+    EXPECT_LE(e.low, e.value);
+    EXPECT_LE(e.value, e.high);
+  }
+}
+
+TEST(Accounting, WorthOfNothingMeasuredIsNothing) {
+  const Worth w = worth(exactly(0), exactly(0), Account{}, {}, 8);
+  EXPECT_EQ(w.energy_saved_kwh.value, 0);
+  EXPECT_EQ(w.node_saved_fraction.value, 0);
 }
 
 }  // namespace
