@@ -7,6 +7,7 @@
 #include "base/memory_filesystem.h"
 #include "base/presets.h"
 #include "base/random.h"
+#include "base/stats.h"
 #include "base/temp_dir.h"
 #include "device/twin/twin_driver.h"
 #include "guard/engine.h"
@@ -149,6 +150,33 @@ TEST(VirtualRun, ItsRowIsInTheLedger) {
   EXPECT_EQ(row->result->account.energy, done.result.account.energy);
   EXPECT_EQ(row->result->saved_fraction->value, done.result.saved_fraction->value);
   EXPECT_TRUE(row->result->restored);
+}
+
+/// No interval in which the job crawled, rarely one in which it was notably slower, and limits that come to rest.
+TEST(VirtualRun, ControlDoesNoHarmToTheSteps) {
+  for (const char* scenario : {"pretrain-8", "v100-bert"}) {
+    TempDir dir;
+    auto ledger = ledger::Ledger::open(dir.file("ledger.db"));
+    ASSERT_TRUE(ledger);
+    VirtualRunOptions options = measured(scenario, 1, 7200_s);
+    const VirtualRun done = run(options, &*ledger);
+    const auto rows = ledger->decisions(*done.ledger_run);
+    ASSERT_TRUE(rows);
+    const DeviceId first = rows->front().device;
+    std::vector<double> rates;
+    std::vector<Milliwatts> limits;
+    for (const ledger::DecisionRow& row : *rows) {
+      if (row.device != first) continue;
+      if (row.phase == "training" && row.tokens_per_second) rates.push_back(*row.tokens_per_second);
+      if (row.limit_enforced) limits.push_back(*row.limit_enforced);
+    }
+    const double usual = quantile(rates, 0.5);
+    EXPECT_GT(*std::min_element(rates.begin(), rates.end()) / usual, 0.7) << scenario;
+    EXPECT_GT(quantile(rates, 0.01) / usual, 0.95) << scenario;
+    std::size_t changes = 0;
+    for (std::size_t i = limits.size() / 2; i + 1 < limits.size(); ++i) changes += limits[i] != limits[i + 1] ? 1 : 0;
+    EXPECT_LT(changes, 120U) << scenario << ": of 360 decisions in the second hour";
+  }
 }
 
 TEST(VirtualRun, ALedgerThatFailsCostsNoResult) {

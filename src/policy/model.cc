@@ -36,7 +36,10 @@ constexpr double kNoTrials = 0.2;
 constexpr double kChanceShare = 0.3;
 /// How far off (sd, in logs) a limit is thought to be that was never tried: where waits hide slower work a curve has a
 /// kink, and no smooth prior foresees it.
-constexpr double kUnseen = 0.02;
+constexpr double kUnseen = 0.015;
+/// A limit at which the job may, by so many standard deviations, be slower than this share of its pace is not tried:
+/// the limits above it tell first. Of a job with a steep curve a deep trial would treble the time of a step.
+constexpr double kSlowestTrial = 0.7, kSlowestMargin = 2;
 /// What a curve may do beside its family: bumps of this size (sd, in logs) and this extent in ln(limit).
 constexpr double kBump = 0.02, kBumpLength = 0.12;
 /// Slow drift of throughput: measures.md, from long runs.
@@ -347,6 +350,7 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
     hoped = std::min(hoped, levels_[i].rate * std::exp(std::sqrt(rate_->variance(i))));
     if (top && (until_look_ > 0 || baseline_ + 1 > kMostLooks * total)) continue;
     const Level& level = levels_[i];
+    if (!top && level.rate * std::exp(-kSlowestMargin * std::sqrt(rate_->variance(i))) < kSlowestTrial) continue;
     const auto gain_at = [&](double r) {
       return by_rate * (r - planned.rate) - by_power * (level.power - planned.power) +
              price / total * (r - planned.rate);
