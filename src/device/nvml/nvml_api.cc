@@ -36,6 +36,7 @@ class DynamicLibrary final : public NvmlLibrary {
     bind(api_.count, {"nvmlDeviceGetCount_v2"});
     bind(api_.handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
     bind(api_.handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
+    bind(api_.handle_by_pci, {"nvmlDeviceGetHandleByPciBusId_v2"});
     bind(api_.uuid, {"nvmlDeviceGetUUID"});
     bind(api_.name, {"nvmlDeviceGetName"});
     bind(api_.pci_info, {"nvmlDeviceGetPciInfo_v3"});

@@ -18,6 +18,7 @@ struct NvmlApi {
   std::function<Return(unsigned*)> count;
   std::function<Return(unsigned, DeviceHandle*)> handle_by_index;
   std::function<Return(const char*, DeviceHandle*)> handle_by_uuid;
+  std::function<Return(const char*, DeviceHandle*)> handle_by_pci;
   std::function<Return(DeviceHandle, char*, unsigned)> uuid;
   std::function<Return(DeviceHandle, char*, unsigned)> name;
   std::function<Return(DeviceHandle, PciInfo*)> pci_info;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -40,12 +41,12 @@ Status can_lock(const NvmlApi& api, const Board& board) {
 }  // namespace
 
 NvmlDriver::NvmlDriver(NvmlLoader loader, Clock& clock, Filesystem& files, std::function<std::string()> driver_load,
-                       std::string boot_id_path)
+                       std::string boot_id_path, Selection selection)
     : clock_(clock),
       files_(files),
       driver_load_(std::move(driver_load)),
       boot_id_path_(std::move(boot_id_path)),
-      session_(std::move(loader), clock) {}
+      session_(std::move(loader), clock, std::move(selection)) {}
 
 Result<DriverEpoch> NvmlDriver::epoch() {
   FLYBALL_TRY(session_.ready());
@@ -228,13 +229,29 @@ Result<> NvmlDriver::reset_clocks(const DeviceId& device) {
              [&](Board& target) { return call(session_.api().reset_locked_clocks, target.handle); });
 }
 
+std::string pci_address_of(const std::string& folder, const DeviceId& device) {
+  constexpr std::size_t kInformationBytes = 4096;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const auto text = system_filesystem().read((entry.path() / "information").string(), kInformationBytes);
+    if (!text) continue;
+    for (const std::string_view line : split(*text, '\n')) {
+      if (line.starts_with("GPU UUID:") && trim(line.substr(9)) == device.text())
+        return entry.path().filename().string();
+    }
+  }
+  return {};
+}
+
 std::unique_ptr<Driver> make_nvml_driver(const NvmlOptions& options, Clock& clock) {
   const auto driver_load = [path = options.module_path]() -> std::string {
     struct stat about {};
     return ::stat(path.c_str(), &about) == 0 ? fmt::format("module-{}", about.st_ino) : std::string();
   };
+  Selection selection = options.selection;
+  selection.pci_address = [folder = options.gpus_path](const DeviceId& id) { return pci_address_of(folder, id); };
   return std::make_unique<NvmlDriver>(nvml_loader(options.library), clock, system_filesystem(), driver_load,
-                                      options.boot_id_path);
+                                      options.boot_id_path, std::move(selection));
 }
 
 }  // namespace flyball::nvml

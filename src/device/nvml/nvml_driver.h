@@ -19,13 +19,16 @@ struct NvmlOptions {
   /// Exists while the driver is loaded, anew each time. Kernel folders of this kind are numbered in the order of
   /// creation and numbers do not come again, so the inode names one loading, to every process alike.
   std::string module_path = "/sys/module/nvidia";
+  /// A folder for each board by its PCI address, with a file that names its UUID.
+  std::string gpus_path = "/proc/driver/nvidia/gpus";
+  Selection selection = {};
 };
 
 class NvmlDriver final : public Driver {
  public:
   /// `driver_load` names the present loading of the driver, or gives an empty text when that cannot be told.
   NvmlDriver(NvmlLoader loader, Clock& clock, Filesystem& files, std::function<std::string()> driver_load,
-             std::string boot_id_path = NvmlOptions().boot_id_path);
+             std::string boot_id_path = NvmlOptions().boot_id_path, Selection selection = {});
 
   std::string name() const override { return "nvml"; }
   Result<DriverEpoch> epoch() override;
@@ -53,6 +56,9 @@ class NvmlDriver final : public Driver {
   std::string boot_id_path_;
   NvmlSession session_;
 };
+
+/// The PCI address of a board as the kernel's driver tells it in `folder`, without opening the board; else empty.
+std::string pci_address_of(const std::string& folder, const DeviceId& device);
 
 /// The machine's own: dlopen, system clock and files.
 std::unique_ptr<Driver> make_nvml_driver(const NvmlOptions& options, Clock& clock);

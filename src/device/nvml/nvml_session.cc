@@ -6,6 +6,8 @@
 #include <array>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "core/unidentified.h"
 #include "device/nvml/nvml_error.h"
 
 namespace flyball::nvml {
@@ -56,6 +58,32 @@ void describe(const NvmlApi& api, Board& board) {
 
 }  // namespace
 
+std::string Selection::text() const {
+  switch (kind) {
+    case Kind::all:
+      return "all";
+    case Kind::none:
+      return "none";
+    case Kind::index:
+      return fmt::format("at:{}", index);
+    case Kind::device:
+      break;
+  }
+  return device.text();
+}
+
+Result<Selection> Selection::parse(std::string_view text) {
+  if (text == "all") return Selection();
+  if (text == "none") return Selection{Kind::none, 0, {}, {}};
+  if (text.starts_with("at:")) {
+    FLYBALL_ASSIGN(const std::int64_t index, parse_int(text.substr(3)));
+    if (index < 0 || index >= kMaxBoards) return fail(ErrorCode::input, fmt::format("no board is at {}", index));
+    return at(static_cast<unsigned>(index));
+  }
+  FLYBALL_ASSIGN(const DeviceId device, DeviceId::parse(text));
+  return of(device);
+}
+
 Result<> NvmlSession::ready() {
   if (initialised_) return {};
   if (waiting_ && clock_.now() < next_try_) return fail(last_failure_);
@@ -102,12 +130,10 @@ Result<> NvmlSession::scan() {
   }
   for (Board& board : boards_) board.handle = nullptr;
   std::size_t nameless = 0;
-  for (unsigned index = 0; index < count; ++index) {
-    DeviceHandle handle = nullptr;
-    const Return found = call(api().handle_by_index, index, &handle);
-    if (ends_session(found)) return fail(error_of(found, "open a GPU", {}));
-    if (found == kNoPermission || found == kOperatingSystem) continue;  // belongs to another container
-    if (found != kSuccess || !identify(handle)) ++nameless;
+  if (selection_.kind == Selection::Kind::device) {
+    FLYBALL_TRY(open_selected());
+  } else {
+    FLYBALL_TRY(open_each(count, nameless));
   }
   std::size_t missing = 0;
   for (Board& board : boards_) {
@@ -118,10 +144,45 @@ Result<> NvmlSession::scan() {
   // A board that was dead before we started never told its UUID; it is listed all the same.
   for (; missing < nameless; ++missing) {
     Board board;
-    board.info.id = DeviceId::of(fmt::format("GPU-unidentified-{}", missing + 1));
+    board.info.id = unidentified_device(missing + 1);
     board.info.state = DeviceState::lost;
     boards_.push_back(std::move(board));
   }
+  return {};
+}
+
+Result<> NvmlSession::open_each(unsigned count, std::size_t& nameless) {
+  if (selection_.kind == Selection::Kind::none) {
+    nameless = count;
+    return {};
+  }
+  const bool one = selection_.kind == Selection::Kind::index;
+  const unsigned end = one ? std::min(count, selection_.index + 1) : count;
+  for (unsigned index = one ? selection_.index : 0; index < end; ++index) {
+    DeviceHandle handle = nullptr;
+    const Return found = call(api().handle_by_index, index, &handle);
+    if (ends_session(found)) return fail(error_of(found, "open a GPU", {}));
+    if (found == kNoPermission || found == kOperatingSystem) continue;  // belongs to another container
+    if (found != kSuccess || !identify(handle)) ++nameless;
+  }
+  if (!one || boards_.empty() || is_unidentified(boards_.front().info.id)) return {};
+  selection_.kind = Selection::Kind::device;
+  selection_.device = boards_.front().info.id;
+  return {};
+}
+
+Result<> NvmlSession::open_selected() {
+  const DeviceId& id = selection_.device;
+  const std::string address = selection_.pci_address ? selection_.pci_address(id) : std::string();
+  DeviceHandle handle = nullptr;
+  const Return found = address.empty() ? call(api().handle_by_uuid, id.text().c_str(), &handle)
+                                       : call(api().handle_by_pci, address.c_str(), &handle);
+  if (ends_session(found)) return fail(error_of(found, "open a GPU", {}));
+  if (found == kSuccess && identify(handle)) return {};
+  // Its name is known although it does not answer; one that the driver does not know is not there.
+  if (found == kNotFound || find(id) != nullptr) return {};
+  boards_.emplace_back();
+  boards_.back().info.id = id;
   return {};
 }
 
@@ -133,7 +194,7 @@ Result<> NvmlSession::identify(DeviceHandle handle) {
   Board* board = find(id);
   if (board == nullptr) {
     // The unidentified board may have been this one, back from a reset.
-    std::erase_if(boards_, [](const Board& b) { return b.info.id.text().starts_with("GPU-unidentified-"); });
+    std::erase_if(boards_, [](const Board& b) { return is_unidentified(b.info.id); });
     boards_.emplace_back();
     board = &boards_.back();
     board->info.id = id;

@@ -2,8 +2,10 @@
 // The library's life under a long-running process: absent, not ready yet, replaced, re-initialised. A session finds
 // it, opens it, knows the boards by UUID, and does all of that again with growing pauses when it went away.
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -44,9 +46,33 @@ struct Board {
   Joules doubtful_energy;
 };
 
+/// Which boards a session opens. The library opens a board when its handle is asked for, and only that one (nvml.h at
+/// nvmlInit_v2, nvmlDeviceGetHandleByIndex): a board that hangs holds up only the sessions that open it.
+struct Selection {
+  enum class Kind {
+    all,
+    none,    ///< counts only: every board is unidentified
+    index,   ///< one, by its place; by its UUID once that is known, for places change when the driver is loaded again
+    device,  ///< one, by its UUID
+  };
+  Kind kind = Kind::all;
+  unsigned index = 0;
+  DeviceId device;
+  /// Where the kernel's driver sees a board, without opening it; empty = unknown. A search by UUID may open others on
+  /// its way (nvml.h at nvmlDeviceGetHandleByUUID), by the address it does not.
+  std::function<std::string(const DeviceId&)> pci_address;
+
+  static Selection of(const DeviceId& device) { return {Kind::device, 0, device, {}}; }
+  static Selection at(unsigned index) { return {Kind::index, index, {}, {}}; }
+  /// As text for a command line: "all", "none", "at:3" or a UUID.
+  std::string text() const;
+  static Result<Selection> parse(std::string_view text);
+};
+
 class NvmlSession {
  public:
-  NvmlSession(NvmlLoader loader, Clock& clock) : loader_(std::move(loader)), clock_(clock) {}
+  NvmlSession(NvmlLoader loader, Clock& clock, Selection selection = {})
+      : loader_(std::move(loader)), clock_(clock), selection_(std::move(selection)) {}
   ~NvmlSession() { close(); }
   NvmlSession(const NvmlSession&) = delete;
   NvmlSession& operator=(const NvmlSession&) = delete;
@@ -68,11 +94,14 @@ class NvmlSession {
 
  private:
   Result<> try_open();
+  Result<> open_each(unsigned count, std::size_t& nameless);
+  Result<> open_selected();
   Result<> identify(DeviceHandle handle);
   void close();
 
   NvmlLoader loader_;
   Clock& clock_;
+  Selection selection_;
   std::unique_ptr<NvmlLibrary> library_;
   bool initialised_ = false;
   std::vector<Board> boards_;

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/memory_filesystem.h"
 #include "base/random.h"
+#include "base/temp_dir.h"
 #include "device/nvml/nvml_driver.h"
 #include "device/nvml/nvml_error.h"
 #include "device/nvml/scripted_nvml.h"
@@ -145,6 +149,67 @@ TEST_F(NvmlLifeTest, ABoardThatDidNotComeBackIsLostAndStaysListed) {
   EXPECT_EQ(driver.read(kA)->state, DeviceState::lost);
   EXPECT_EQ(driver.read(kB)->state, DeviceState::ok);
   EXPECT_EQ(driver.devices()->size(), 2U);
+}
+
+/// Which boards a session opens.
+class NvmlSelectionTest : public NvmlLifeTest {
+ protected:
+  std::vector<DeviceId> listed(Selection selection) {
+    NvmlDriver some{script.loader(),     clock, files, [] { return std::string("load"); }, "/boot_id",
+                    std::move(selection)};
+    std::vector<DeviceId> ids;
+    const auto list = some.devices();
+    if (!list) return ids;
+    for (const auto& info : *list) ids.push_back(info.id);
+    EXPECT_FALSE(ids == std::vector{kB} && !some.limits(kB));
+    return ids;
+  }
+};
+
+TEST_F(NvmlSelectionTest, OneBoardIsOpenedAndNoOther) {
+  EXPECT_EQ(listed(Selection::of(kB)), std::vector{kB});
+  EXPECT_EQ(listed(Selection::at(1)), std::vector{kB});
+  EXPECT_EQ(script.opened, (std::set<std::string>{kB.text()})) << "what hangs when it is opened hangs nobody else";
+  EXPECT_EQ(listed(Selection::at(2)), std::vector<DeviceId>());
+  EXPECT_EQ(listed(Selection::of(DeviceId::of("GPU-cccc"))), std::vector<DeviceId>());
+  EXPECT_EQ(listed({Selection::Kind::none, 0, {}, {}}).size(), 2U) << "counted";
+  EXPECT_EQ(script.opened.size(), 1U);
+}
+
+TEST_F(NvmlSelectionTest, ByThePciAddressWhereTheKernelTellsIt) {
+  script.boards[1].bus = "00000000:9C:00.0";
+  script.searches = 0;
+  Selection selection = Selection::of(kB);
+  selection.pci_address = [](const DeviceId&) { return std::string("00000000:9C:00.0"); };
+  EXPECT_EQ(listed(selection), std::vector{kB});
+  EXPECT_EQ(script.searches, 0) << "a search by UUID may open boards on its way";
+}
+
+TEST_F(NvmlSelectionTest, APlaceIsRememberedByItsUuidWhenTheOrderChanges) {
+  NvmlDriver one{script.loader(), clock, files, [] { return std::string("load"); }, "/boot_id", Selection::at(0)};
+  ASSERT_TRUE(one.limits(kA));
+  script.end_session();
+  std::swap(script.boards[0], script.boards[1]);
+  ASSERT_TRUE(one.set_power_limit(kA, Milliwatts(250'000)));
+  EXPECT_EQ(script.boards[1].requested_mw, 250'000U);
+  EXPECT_EQ(script.boards[0].requested_mw, 700'000U);
+}
+
+TEST_F(NvmlSelectionTest, AsTextAndBack) {
+  for (const char* text : {"all", "none", "at:3", "GPU-aaaa"}) EXPECT_EQ(Selection::parse(text)->text(), text);
+  for (const char* text : {"", "at:", "at:-1", "at:64", "at:x", "7"}) EXPECT_FALSE(Selection::parse(text)) << text;
+}
+
+TEST(PciAddress, IsTheFolderWhoseFileNamesTheUuid) {
+  const TempDir gpus;
+  for (const auto& [address, uuid] : {std::pair("0000:1b:00.0", "GPU-aaaa"), std::pair("0000:9c:00.0", "GPU-bbbb")}) {
+    std::filesystem::create_directory(gpus.file(address));
+    std::ofstream(gpus.file(std::string(address) + "/information"))
+        << "Model: \t\t NVIDIA H100\nGPU UUID: \t " << uuid << "\nBus Location: \t " << address << "\n";
+  }
+  EXPECT_EQ(pci_address_of(gpus.path(), kB), "0000:9c:00.0");
+  EXPECT_EQ(pci_address_of(gpus.path(), DeviceId::of("GPU-cccc")), "");
+  EXPECT_EQ(pci_address_of(gpus.file("none"), kB), "");
 }
 
 TEST_F(NvmlLifeTest, TheEpochChangesWithBootAndLoading) {

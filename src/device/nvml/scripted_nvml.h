@@ -56,6 +56,8 @@ class ScriptedNvml {
   int inits = 0;
   int stale_handles = 0;
   int setter_calls = 0;
+  int searches = 0;              ///< by UUID
+  std::set<std::string> opened;  ///< boards whose handle was asked for
 
   /// From now on every handle given out is void and every call says `UNINITIALIZED`, until init is called again.
   void end_session() { ended_ = true; }
@@ -137,14 +139,24 @@ class ScriptedNvml {
     t.handle_by_index = [this](unsigned i, DeviceHandle* out) {
       if (const Return code = enter("handle_by_index"); code != kSuccess) return code;
       if (boards.at(i).lost_at_enumeration) return kGpuIsLost;
+      opened.insert(boards.at(i).uuid);
       return *out = handle_of(i), kSuccess;
     };
   }
 
   void bind_identity(NvmlApi& t) {
     t.handle_by_uuid = [this](const char* uuid, DeviceHandle* out) {
+      ++searches;
       for (std::size_t i = 0; i < boards.size(); ++i) {
-        if ("MIG-of-" + boards[i].uuid == uuid || boards[i].uuid == uuid) return *out = handle_of(i), kSuccess;
+        if ("MIG-of-" + boards[i].uuid != uuid && boards[i].uuid != uuid) continue;
+        opened.insert(boards[i].uuid);
+        return *out = handle_of(i), kSuccess;
+      }
+      return kNotFound;
+    };
+    t.handle_by_pci = [this](const char* address, DeviceHandle* out) {
+      for (std::size_t i = 0; i < boards.size(); ++i) {
+        if (boards[i].bus == address) return opened.insert(boards[i].uuid), *out = handle_of(i), kSuccess;
       }
       return kNotFound;
     };

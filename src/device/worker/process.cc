@@ -46,13 +46,13 @@ class ExecHost final : public ProcessHost {
  public:
   explicit ExecHost(std::string library) : library_(std::move(library)) {}
 
-  Result<Child> spawn(std::uint64_t generation) override {
+  Result<Child> spawn(std::uint64_t generation, const std::string& boards) override {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
       return fail(ErrorCode::failed, fmt::format("cannot make a socket pair: {}", std::strerror(errno)), "worker");
     }
-    std::string words[] = {"flyball-worker",           "worker", std::to_string(::getpid()),
-                           std::to_string(generation), "nvml",   library_};
+    std::string words[] = {"flyball-worker", "worker", std::to_string(::getpid()), std::to_string(generation), "nvml",
+                           library_,         boards};
     char* argv[std::size(words) + 1] = {};
     for (std::size_t i = 0; i < std::size(words); ++i) argv[i] = words[i].data();
     const pid_t pid = ::fork();
@@ -106,9 +106,14 @@ bool ProcessHost::reap(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0
 
 std::shared_ptr<ProcessHost> exec_host(std::string library) { return std::make_shared<ExecHost>(std::move(library)); }
 
-WorkerProcess::WorkerProcess(std::string label, std::shared_ptr<ProcessHost> host, Clock& clock,
+WorkerProcess::WorkerProcess(std::string label, std::string boards, std::shared_ptr<ProcessHost> host, Clock& clock,
                              const WorkerOptions& options)
-    : label_(std::move(label)), host_(std::move(host)), clock_(clock), options_(options), pause_(options.first_pause) {}
+    : label_(std::move(label)),
+      boards_(std::move(boards)),
+      host_(std::move(host)),
+      clock_(clock),
+      options_(options),
+      pause_(options.first_pause) {}
 
 WorkerProcess::~WorkerProcess() {
   if (stage_ != Stage::none) {
@@ -140,11 +145,11 @@ Error WorkerProcess::abandon(DeviceState why, std::string what) {
   log::warning("worker", "{}: {}; worker {} abandoned, the next one in {} s at the earliest", label_, what, generation_,
                pause_.value());
   pause_ = std::min(pause_ * 2, options_.last_pause);
-  // The library looks at every board when it is opened, so one that hangs holds up the opening for all.
-  last_failure_ = Error{ErrorCode::failed, std::move(what), label_,
-                        opening ? "look for Xid messages in `dmesg`; drain the node, reset the GPU that hangs or reboot"
-                                : "the GPU counts at its maximum until it answers again; look for Xid messages in "
-                                  "`dmesg`"};
+  last_failure_ =
+      Error{ErrorCode::failed, std::move(what), label_,
+            opening ? "look for Xid messages in `dmesg`; drain the node and reset the GPU that hangs, or reboot"
+                    : "the GPU counts at its maximum until it answers again; look for Xid messages in "
+                      "`dmesg`"};
   return *last_failure_;
 }
 
@@ -157,7 +162,7 @@ Result<> WorkerProcess::start() {
                 fmt::format("{} abandoned workers are stuck in the driver, no more are started", killed_.size()),
                 label_, "drain the node and reboot it");
   }
-  auto child = host_->spawn(generation_ + 1);
+  auto child = host_->spawn(generation_ + 1, boards_);
   if (!child) {
     last_failure_ = child.error();
     next_start_ = clock_.now() + pause_;
@@ -171,13 +176,14 @@ Result<> WorkerProcess::start() {
   return {};
 }
 
-Result<> WorkerProcess::be_running() {
+void WorkerProcess::open(MonoTime until) { (void)be_running(until); }
+
+Result<> WorkerProcess::be_running(std::optional<MonoTime> until) {
   FLYBALL_TRY(start());
   if (stage_ == Stage::running) return {};
-  const bool wait = first_start_;
+  const MonoTime first = first_start_ ? start_until_ : system_.now();
   first_start_ = false;
-  const MonoTime now = system_.now();
-  const auto hello = receive(wait ? start_until_ : now);
+  const auto hello = receive(std::min(until.value_or(first), start_until_));
   if (hello && hello->kind == Kind::hello) {
     stage_ = Stage::running;
     return {};

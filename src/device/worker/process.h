@@ -33,7 +33,8 @@ struct Pulse {
 class ProcessHost {
  public:
   virtual ~ProcessHost() = default;
-  virtual Result<Child> spawn(std::uint64_t generation) = 0;
+  /// `boards`: which of them the child opens, see nvml::Selection::text.
+  virtual Result<Child> spawn(std::uint64_t generation, const std::string& boards) = 0;
   virtual void kill(pid_t pid);
   /// Takes note of a child's end without waiting for it. True once it is gone.
   virtual bool reap(pid_t pid);
@@ -54,6 +55,8 @@ struct WorkerOptions {
   double most_starved = 4;
   /// Opening the driver wakes every board when persistence is off, 1 to 3 s each (nvidia-persistenced's manual).
   Seconds start_deadline{30};
+  /// How long boards that are opened one by one are waited for together; 1 to 3 s each is usual.
+  Seconds settle{5};
   /// Pauses before a successor is started, doubled while it does not get well.
   Seconds first_pause{1};
   Seconds last_pause{60};
@@ -71,23 +74,28 @@ struct WorkerHealth {
 
 class WorkerProcess {
  public:
-  WorkerProcess(std::string label, std::shared_ptr<ProcessHost> host, Clock& clock, const WorkerOptions& options);
+  WorkerProcess(std::string label, std::string boards, std::shared_ptr<ProcessHost> host, Clock& clock,
+                const WorkerOptions& options);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   /// Starts the child if there is none and may be one; does not wait for it.
   Result<> start();
+  /// Starts it and waits for it until then at most (of the system's clock). Calls after that wait for no start.
+  void open(MonoTime until);
   /// One request and its answer (kind `value` or `error`). An error here means that the worker, not the driver,
   /// failed. Waits for the deadline at most; for a successor's start it does not wait at all.
   Result<Message> call(Operation operation, const Request& request);
 
+  /// It has opened its driver and was not given up since.
+  bool running() const { return stage_ == Stage::running; }
   WorkerHealth health();
 
  private:
   enum class Stage { none, starting, running };
 
-  Result<> be_running();
+  Result<> be_running(std::optional<MonoTime> until = {});
   Result<Message> exchange(const Message& request);
   Result<Message> await_answer();
   /// The next message before `until` (of the system's clock).
@@ -97,6 +105,7 @@ class WorkerProcess {
   void reap();
 
   std::string label_;
+  std::string boards_;
   std::shared_ptr<ProcessHost> host_;
   Clock& clock_;        ///< of the pauses
   SystemClock system_;  ///< of the deadlines: processes run in real time

@@ -116,9 +116,11 @@ bool can_be_worker_program() { return asked; }
 
 int run_worker_program(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
-  const auto parent = words.size() == 6 ? parse_int(words[2]) : Result<std::int64_t>(0);
-  const auto generation = words.size() == 6 ? parse_int(words[3]) : Result<std::int64_t>(0);
-  if (!parent || !generation || *parent <= 0 || *generation <= 0 || words[4] != "nvml") {
+  constexpr std::size_t kWords = 7;
+  const auto parent = words.size() == kWords ? parse_int(words[2]) : Result<std::int64_t>(0);
+  const auto generation = words.size() == kWords ? parse_int(words[3]) : Result<std::int64_t>(0);
+  auto boards = words.size() == kWords ? nvml::Selection::parse(words[6]) : Result<nvml::Selection>();
+  if (!parent || !generation || *parent <= 0 || *generation <= 0 || words[4] != "nvml" || !boards) {
     log::error("worker", "this sub-program is started by flyball itself, not by hand");
     return static_cast<int>(ErrorCode::input);
   }
@@ -129,6 +131,7 @@ int run_worker_program(int argc, char** argv) {
   SystemClock clock;
   nvml::NvmlOptions options;
   options.library = words[5];
+  options.selection = *std::move(boards);
   return serve(kWorkerDescriptor, static_cast<std::uint64_t>(*generation),
                [&] { return nvml::make_nvml_driver(options, clock); });
 }

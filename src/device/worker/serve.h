@@ -26,7 +26,8 @@ Result<> become_worker(pid_t parent);
 /// Opens the driver, says hello, answers until the owner closes. The exit code: 0 after a close, 1 after an error.
 int serve(int descriptor, std::uint64_t generation, const DriverFactory& make_driver);
 
-/// The hidden sub-program of every executable that uses workers: `PROGRAM worker PARENT GENERATION nvml LIBRARY`.
+/// The hidden sub-program of every executable that uses workers: `PROGRAM worker PARENT GENERATION nvml LIBRARY
+/// BOARDS`.
 /// True when the command line asks for it; the program then returns run_worker_program()'s value and does nothing else.
 bool is_worker_program(int argc, char** argv);
 /// Whether this program asked is_worker_program(), and so can be its own worker.

@@ -21,9 +21,15 @@ class WorkerDriver final : public Driver {
   WorkerDriver(std::string name, std::shared_ptr<ProcessHost> host, Clock& clock, WorkerOptions options = {});
 
   std::string name() const override { return name_; }
-  /// Of the lister, or of any worker that is well.
+  /// Starts a worker for each at once, before any listing, and waits for them a little: those that do not open by then
+  /// are asked again later and hold up nobody. For the boards of a journal.
+  void expect(const std::vector<DeviceId>& devices);
+
+  /// Of the lister or, while it does not answer, of any worker that is well.
   Result<DriverEpoch> epoch() override;
-  /// If the lister does not answer, the boards as last seen, each with the state of its own worker.
+  /// If the lister does not answer, the boards as last seen, each with the state of its own worker. If it never has,
+  /// because a board hangs it, the boards one by one: what hangs is then listed as hung, by the name it is expected
+  /// under or as unidentified.
   Result<std::vector<DeviceInfo>> devices() override;
   /// Of a hung GPU: a reading without values whose state is `hung`.
   Result<GpuReading> read(const DeviceId& device) override;
@@ -37,7 +43,14 @@ class WorkerDriver final : public Driver {
   WorkerHealth health(const DeviceId& device);
 
  private:
-  bool listed(const DeviceId& device) const;
+  bool is_own(const DeviceId& device) const;
+  void take(std::vector<DeviceInfo> list);
+  struct Probe {
+    std::unique_ptr<WorkerProcess> worker;
+    DeviceInfo seen;
+  };
+  Result<> list_one_by_one();
+  static void look(Probe& probe);
   WorkerProcess& worker_of(const DeviceId& device);
   Result<> set(Operation operation, const Request& request);
 
@@ -47,8 +60,15 @@ class WorkerDriver final : public Driver {
   WorkerOptions options_;
   WorkerProcess lister_;
   std::vector<DeviceInfo> known_;
+  std::vector<DeviceId> expected_;
+  // While the lister cannot list:
+  std::unique_ptr<WorkerProcess> counter_;  ///< opens no board
+  std::vector<Probe> probes_;               ///< by index; each opens one board
   std::map<DeviceId, std::unique_ptr<WorkerProcess>> workers_;
 };
+
+/// `driver.expect`, if it is one of these.
+void expect(Driver& driver, const std::vector<DeviceId>& devices);
 
 /// NVML in worker processes of this very program; in the program itself if its main does not begin with
 /// is_worker_program() (see serve.h), as in tests.

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <new>
 
+#include "core/unidentified.h"
 #include "device/worker/serve.h"
 
 namespace flyball::worker {
@@ -27,6 +28,7 @@ enum class Fault : int { none, hang, die, driver_error, other_device, slow };
 
 /// What the test tells its workers while they run, in memory that all of them share.
 struct Switchboard {
+  std::atomic<bool> open_a_hangs{false};  ///< for whoever opens A: all of A's workers, and whoever lists
   std::atomic<Fault> on_read_a{Fault::none};
   std::atomic<Fault> on_list{Fault::none};
   std::atomic<Fault> on_open{Fault::none};
@@ -45,15 +47,20 @@ void suffer(Fault fault) {
 /// The driver inside the workers of these tests.
 class InnerDriver final : public Driver {
  public:
-  explicit InnerDriver(Switchboard& board) : board_(board) {}
+  explicit InnerDriver(Switchboard& board, std::string which = "all") : board_(board), which_(std::move(which)) {}
   std::string name() const override { return "inner"; }
   Result<DriverEpoch> epoch() override { return DriverEpoch{"boot", "load", "1"}; }
   Result<std::vector<DeviceInfo>> devices() override {
+    const bool opens_a = which_ == "all" || which_ == "at:0" || which_ == kA.text();
+    if (opens_a && board_.open_a_hangs) suffer(Fault::hang);
     suffer(board_.on_open);
     suffer(board_.on_list);
     if (board_.on_list == Fault::driver_error) return fail(ErrorCode::unsupported, "no driver here", {}, "load it");
     DeviceInfo a{kA, "A", "", DeviceState::ok, false, false};
     DeviceInfo b{kB, "B", "", DeviceState::ok, true, false};
+    if (which_ == "none") a.id = unidentified_device(1), b.id = unidentified_device(2);
+    if (which_ == "at:0" || which_ == kA.text()) return std::vector<DeviceInfo>{a};
+    if (which_ == "at:1" || which_ == kB.text()) return std::vector<DeviceInfo>{b};
     return std::vector<DeviceInfo>{a, b};
   }
   Result<GpuReading> read(const DeviceId& device) override {
@@ -87,6 +94,7 @@ class InnerDriver final : public Driver {
 
  private:
   Switchboard& board_;
+  std::string which_;
 };
 
 /// Children that run a function instead of executing a program.
@@ -95,7 +103,8 @@ class ForkHost : public ProcessHost {
   using Body = std::function<int(int descriptor, std::uint64_t generation)>;
   explicit ForkHost(Body b) : body(std::move(b)) {}
 
-  Result<Child> spawn(std::uint64_t generation) override {
+  Result<Child> spawn(std::uint64_t generation, const std::string& which) override {
+    boards = which;
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return fail(ErrorCode::failed, "pair");
     const pid_t parent = ::getpid();
@@ -112,6 +121,7 @@ class ForkHost : public ProcessHost {
   Pulse pulse(pid_t pid) override { return starved ? Pulse{true, {}, {}} : ProcessHost::pulse(pid); }
 
   Body body;
+  std::string boards;  ///< of the child that is made, for its body
   int spawned = 0;
   bool stuck = false;    ///< the kernel lets go of no killed child
   bool starved = false;  ///< children look as if they got no processor
@@ -131,7 +141,7 @@ class WorkerDriverTest : public testing::Test {
     void* memory = ::mmap(nullptr, sizeof(Switchboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     board = new (memory) Switchboard;
     host = std::make_shared<ForkHost>([this](int descriptor, std::uint64_t generation) {
-      return serve(descriptor, generation, [this] { return std::make_unique<InnerDriver>(*board); });
+      return serve(descriptor, generation, [this] { return std::make_unique<InnerDriver>(*board, host->boards); });
     });
     options.call_deadline = Seconds(20);  // tests that wait for a deadline shorten it
   }
@@ -253,6 +263,74 @@ TEST_F(WorkerDriverTest, AHungListerLeavesTheBoardsAsLastSeen) {
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_EQ(list->size(), 2U);
   EXPECT_EQ(d.health({}).state, DeviceState::hung);
+}
+
+TEST_F(WorkerDriverTest, ABoardThatHangsAtTheStartKeepsNoOtherFromItsJournal) {
+  board->open_a_hangs = true;
+  options.settle = Seconds(0.2);
+  WorkerDriver& d = start();
+  d.expect({kA, kB});
+  const SystemClock real;
+  const MonoTime end = real.now() + Seconds(20);
+  while (!d.limits(kB) && real.now() < end) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(host->spawned, 2) << "nothing was listed";
+  EXPECT_TRUE(d.set_power_limit(kB, Milliwatts(300'000)));
+  EXPECT_EQ(board->limit_a, 300'000);
+  EXPECT_EQ(d.epoch()->driver_load, "load");
+  EXPECT_FALSE(d.limits(kA));
+  EXPECT_EQ(host->spawned, 2);
+}
+
+TEST_F(WorkerDriverTest, BoardsAreListedOneByOneWhileOneHangsFromTheStart) {
+  board->open_a_hangs = true;
+  options.start_deadline = Seconds(0.5);
+  WorkerDriver& d = start();
+  d.expect({kA});
+  const auto state_of = [&](const DeviceId& device) -> std::optional<DeviceState> {
+    (void)d.limits(device);  // a board that hung is well again when it has answered
+    const auto list = d.devices();
+    if (!list) return std::nullopt;
+    for (const auto& info : *list) {
+      if (info.id == device) return info.state;
+    }
+    return std::nullopt;
+  };
+  const auto until = [&](const DeviceId& device, std::optional<DeviceState> state, Seconds each = {}) {
+    const SystemClock real;
+    const MonoTime end = real.now() + Seconds(20);
+    while (real.now() < end) {
+      if (state_of(device) == state) return true;
+      clock.advance(each);
+      ::poll(nullptr, 0, 1);
+    }
+    return false;
+  };
+  EXPECT_TRUE(until(kB, DeviceState::ok));
+  EXPECT_TRUE(until(kA, DeviceState::hung)) << "by the name it is expected under";
+  EXPECT_EQ(d.devices()->size(), 2U);
+  EXPECT_TRUE(reads_until(kB, DeviceState::ok));
+  board->open_a_hangs = false;
+  EXPECT_TRUE(until(kA, DeviceState::ok, Seconds(1))) << "successors come after pauses";
+  EXPECT_EQ(d.devices()->size(), 2U);
+}
+
+TEST_F(WorkerDriverTest, ABoardThatHangsAtTheStartAndNobodyExpectsIsListedByItsPlace) {
+  board->open_a_hangs = true;
+  options.start_deadline = Seconds(0.5);
+  WorkerDriver& d = start();
+  const SystemClock real;
+  const MonoTime end = real.now() + Seconds(20);
+  Result<std::vector<DeviceInfo>> list = d.devices();
+  const auto settled = [&] {
+    return list && list->size() == 2 && list->front().id == kB && list->back().state == DeviceState::hung;
+  };
+  while (!settled() && real.now() < end) list = d.devices();
+  ASSERT_TRUE(settled());
+  EXPECT_EQ(list->back().id, unidentified_device(1));
+  EXPECT_EQ(list->back().name, "GPU at index 0");
+  const auto reading = d.read(unidentified_device(1));
+  ASSERT_TRUE(reading) << reading.error().message();
+  EXPECT_EQ(reading->state, DeviceState::hung);
 }
 
 TEST_F(WorkerDriverTest, AHungListerHidesNoLoadingOfTheDriver) {
