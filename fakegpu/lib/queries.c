@@ -177,12 +177,12 @@ static nvmlReturn_t find(enum key key, const char* given, nvmlDevice_t* device) 
   for (unsigned int i = 0; i < header.gpu_count; ++i) {
     struct fg_gpu record;
     struct fg_target target;
+    result = fg_peek_index(i, &record);
+    if (result != NVML_SUCCESS) return result;
+    /* One lost or hanging board must not hide the others: its error counts only for itself. */
+    if (!is_it(key, given, &record, &target)) continue;
     result = fg_read_index(i, FG_CALL_HANDLE, &record);
-    if (result == NVML_ERROR_UNINITIALIZED || result == NVML_ERROR_DRIVER_NOT_LOADED) return result;
-    /* One lost board must not hide the others: its record is there, and its error counts only for itself. */
-    if (is_it(key, given, &record, &target)) {
-      return result != NVML_SUCCESS ? result : fg_handle(i, target.is_mig, target.instance, device);
-    }
+    return result != NVML_SUCCESS ? result : fg_handle(i, target.is_mig, target.instance, device);
   }
   return NVML_ERROR_NOT_FOUND;
 }

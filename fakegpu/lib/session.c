@@ -228,6 +228,16 @@ nvmlReturn_t fg_read_index(unsigned int index, enum fg_call call, struct fg_gpu*
   return read_or_hang(NULL, &index, call, record, &unused);
 }
 
+nvmlReturn_t fg_peek_index(unsigned int index, struct fg_gpu* record) {
+  pthread_rwlock_rdlock(&session.lock);
+  nvmlReturn_t result = check();
+  if (result == NVML_SUCCESS) {
+    result = index < header()->gpu_count ? copy_record(index, record) : NVML_ERROR_INVALID_ARGUMENT;
+  }
+  pthread_rwlock_unlock(&session.lock);
+  return result;
+}
+
 nvmlReturn_t fg_give(nvmlDevice_t device, enum fg_call call, unsigned int* to, size_t member) {
   struct fg_gpu record;
   const nvmlReturn_t result = fg_read(device, call, &record, NULL);

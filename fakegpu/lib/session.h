@@ -22,6 +22,8 @@ nvmlReturn_t fg_check(void);
 nvmlReturn_t fg_read(nvmlDevice_t device, enum fg_call call, struct fg_gpu* record, struct fg_target* target);
 /* The same for a board by its index, whoever asks. */
 nvmlReturn_t fg_read_index(unsigned int index, enum fg_call call, struct fg_gpu* record);
+/* A copy of its record alone: no fault has its say. */
+nvmlReturn_t fg_peek_index(unsigned int index, struct fg_gpu* record);
 /* The read that most calls are: one number of the record, at byte `member` of it. */
 nvmlReturn_t fg_give(nvmlDevice_t device, enum fg_call call, unsigned int* to, size_t member);
 /* The owner's words about itself. */
