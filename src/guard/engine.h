@@ -4,6 +4,7 @@
 // The rules are in doc/safety.md.
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ struct EngineParts {
   Clock& clock;
   Filesystem& files;
   AuditSink& audit;
+  /// Called at the start with the boards of the journal, before the driver is asked for anything.
+  std::function<void(const std::vector<DeviceId>&)> expect = {};
 };
 
 enum class Drift : std::uint8_t {
@@ -75,7 +78,7 @@ struct EngineCounters {
 class Engine final : public LimitAuthority {
  public:
   /// Reads the journal and gives back, by rule, what an earlier guard left. Boards that cannot be reached are retried
-  /// by `tick`.
+  /// by `tick`, which also lists those that the journal does not name.
   static Result<std::unique_ptr<Engine>> start(EngineParts parts, EngineConfig config);
 
   Result<LeaseId> acquire(const LeaseRequest& request) override;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/unidentified.h"
 #include "guard/engine.h"
 
 namespace flyball::guard {
@@ -28,10 +29,16 @@ Result<> Engine::refresh_devices() {
     board.state = info.state;
     board.shared = info.shared;
   }
-  // A board that the driver lists no more is lost, not gone: it may draw power still.
-  for (auto& [id, board] : boards_) {
-    const bool listed = std::any_of(devices.begin(), devices.end(), [&](const auto& info) { return info.id == id; });
+  // A board that the driver lists no more is lost, not gone: it may draw power still. A name that only stood for one
+  // is gone when the board has told its own.
+  for (auto at = boards_.begin(); at != boards_.end();) {
+    auto& [id, board] = *at;
+    const bool listed =
+        std::any_of(devices.begin(), devices.end(), [&id = id](const auto& info) { return info.id == id; });
     if (!listed) board.state = DeviceState::lost;
+    const bool leased =
+        std::any_of(board.slots.begin(), board.slots.end(), [](const auto& s) { return s.has_value(); });
+    at = !listed && is_unidentified(id) && !board.hold && !leased ? boards_.erase(at) : std::next(at);
   }
   return {};
 }

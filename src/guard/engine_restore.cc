@@ -14,8 +14,16 @@ namespace flyball::guard {
 
 /// What an earlier guard left: sticky wishes go on, budgets rest at their safe cap, everything else is given back.
 void Engine::recover() {
-  if (const auto listed = refresh_devices(); !listed) {
-    log::warning("guard", "the driver does not list its devices yet: {}", listed.error().message());
+  if (parts_.expect && !journal_->found().holds.empty()) {
+    std::vector<DeviceId> devices;
+    for (const auto& [device, hold] : journal_->found().holds) devices.push_back(device);
+    parts_.expect(devices);
+  }
+  // A board that hangs can hold up the listing; nothing but a node budget, which must know all boards, waits for it.
+  if (budget_) {
+    if (const auto listed = refresh_devices(); !listed) {
+      log::warning("guard", "the driver does not list its devices yet: {}", listed.error().message());
+    }
   }
   for (const auto& [device, hold] : journal_->found().holds) {
     Board& board = boards_[device];
@@ -223,7 +231,6 @@ void Engine::forget(Board& board) {
 }
 
 Result<std::vector<RestoreOutcome>> Engine::restore_all(const std::string& reason) {
-  (void)refresh_devices();
   std::set<DeviceId> concerned;
   for (const auto& [id, board] : boards_) {
     if (board.hold) concerned.insert(id);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "device/worker/worker_driver.h"
 #include "guard/audit_log.h"
 #include "guard/client.h"
 #include "guard/engine.h"
@@ -75,7 +76,8 @@ Result<House> open_house(const Options& options, Driver& driver, Clock& clock, F
   FLYBALL_TRY(make_folder_of(files, settings.audit));
   FLYBALL_ASSIGN(house.lock, take_lock(settings.journal));
   FLYBALL_ASSIGN(house.audit, guard::AuditLog::open(files, settings.audit));
-  const guard::EngineParts parts{driver, clock, files, *house.audit};
+  guard::EngineParts parts{driver, clock, files, *house.audit};
+  parts.expect = [&driver](const std::vector<DeviceId>& devices) { worker::expect(driver, devices); };
   FLYBALL_ASSIGN(house.engine, guard::Engine::start(parts, guard::EngineConfig(options.settings)));
   return house;
 }
@@ -163,6 +165,7 @@ Result<> judge(const std::vector<guard::RestoreOutcome>& outcomes) {
 
 Result<> serve(const Options& options, Driver& driver, Clock& clock, Filesystem& files) {
   FLYBALL_ASSIGN(House house, open_house(options, driver, clock, files));
+  house.engine->tick();  // the boards are listed before anyone asks
   FLYBALL_TRY(make_folder_of(files, options.settings.guard.socket));
   FLYBALL_ASSIGN(auto listen, server_options(options.settings.guard));
   FLYBALL_ASSIGN(auto server, guard::Server::listen(*house.engine, clock, std::move(listen)));

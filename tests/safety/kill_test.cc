@@ -68,8 +68,8 @@ class KillTest : public ::testing::Test {
   }
   /// As the service does it: ExecStopPost, then a new start.
   void restart_guard() {
-    EXPECT_EQ(rig_.run_guard("restore"), 0);
-    rig_.start_guard();
+    rig_.restore();
+    rig_.start_guard(kPatience);
   }
   bool all_as_found() {
     for (const auto& [id, limit] : rig_.boards()) {
