@@ -8,9 +8,8 @@ namespace {
 
 // PCI identities as pci.ids lists them; architectures as NVML numbers them.
 constexpr BoardKind kBoards[] = {
-    {"a100-sxm4-80gb", 7, 8, 0, 0x20b210de, 0x147f10de},
-    {"a100-pcie-80gb", 7, 8, 0, 0x20b510de, 0x153310de},
-    {"h100-sxm5-80gb", 9, 9, 0, 0x233010de, 0x16c110de},
+    {"a100-sxm4-80gb", 7, 8, 0, 0x20b210de, 0x147f10de}, {"a100-sxm4-80gb-500w", 7, 8, 0, 0x20b210de, 0x147f10de},
+    {"a100-pcie-80gb", 7, 8, 0, 0x20b510de, 0x153310de}, {"h100-sxm5-80gb", 9, 9, 0, 0x233010de, 0x16c110de},
     {"v100-pcie-16gb", 5, 7, 0, 0x1db410de, 0x121410de},
 };
 

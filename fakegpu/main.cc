@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "fakegpu/control.h"
+#include "fakegpu/page.h"
 
 namespace flyball::fakegpu {
 namespace {
@@ -110,7 +111,7 @@ int run(int argc, char** argv) {
   app.add_option("--page", options.page, "Page file; also FLYBALL_FAKEGPU")->capture_default_str();
   app.add_option("--preset", options.preset, "Board: " + fmt::format("{}", fmt::join(twin::gpu_preset_names(), " ")))
       ->capture_default_str();
-  app.add_option("--gpus", options.gpus, "How many")->capture_default_str();
+  app.add_option("--gpus", options.gpus, fmt::format("How many, 1 to {}", FG_MAX_GPUS))->capture_default_str();
   app.add_option("--seed", options.seed, "Of boards and noise")->capture_default_str();
   app.add_option("--speed", options.speed, "Of job progress and heat only, 1 to 50")->capture_default_str();
   app.add_option("--set", options.settings, "KEY=VALUE of the twin, may be repeated")->allow_extra_args(false);

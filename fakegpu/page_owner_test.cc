@@ -9,7 +9,9 @@
 #include <fstream>
 #include <thread>
 
+#include "fakegpu/boards.h"
 #include "fakegpu/rig_test.h"
+#include "twin/parameters.h"
 
 namespace flyball::fakegpu {
 namespace {
@@ -20,6 +22,11 @@ nvmlReturn_t init(const Nvml& nvml) {
   const nvmlReturn_t result = NVML(nvml, nvmlInit_v2);
   if (result == NVML_SUCCESS) NVML(nvml, nvmlShutdown);
   return result;
+}
+
+TEST(Boards, EveryPresetOfTheTwinIsOne) {
+  for (const std::string& name : twin::gpu_preset_names()) EXPECT_TRUE(board_kind(name)) << name;
+  EXPECT_FALSE(board_kind("a100"));
 }
 
 TEST(PageOwner, NoPageIsNoDriver) {
