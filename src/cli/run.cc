@@ -64,6 +64,14 @@ Result<> say_plan(const RunOptions& options, const twin::Scenario& scenario, con
 
 std::string ledger_path_of(const std::string& state_dir) { return state_dir + "/ledger.db"; }
 
+Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions& options, Context& context,
+                                                                const series::RecordingSession& session) {
+  if (options.record.empty()) return nullptr;
+  if (context.files.exists(options.record))
+    return fail(ErrorCode::input, "exists already", options.record, "name another file");
+  return series::RecordingWriter::open(context.files, options.record, session);
+}
+
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
   FLYBALL_TRY(context.files.make_folders(std::filesystem::path(path).parent_path().string()));
   return ledger::Ledger::open(path);
@@ -72,16 +80,6 @@ Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
 namespace {
 
 /// A file of its own: a run that begins inside another one's recording could not be replayed.
-Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions& options, const std::string& plant,
-                                                                Context& context) {
-  if (options.record.empty()) return nullptr;
-  if (context.files.exists(options.record))
-    return fail(ErrorCode::input, "exists already", options.record, "name another file");
-  return series::RecordingWriter::open(context.files, options.record,
-                                       {kSimulatedStart, MonoTime(), "", fmt::format("flyball {}", version()),
-                                        fmt::format("{} seed {}", plant, options.seed), loop::Options().poll});
-}
-
 Result<> write_result(const RunOptions& options, const Rates& rates, const control::RunRecord& run,
                       const std::string& ledger_path, const Objective& objective, Context& context) {
   const report::RunReport shown{run.result, run.series, run.phases, {}, rates};
@@ -211,7 +209,10 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
   how.arguments = arguments_json(options, scenario, objective, duration, how.switchback);
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
-  FLYBALL_ASSIGN(const auto recording, open_recording(options, how.plant, context));
+  FLYBALL_ASSIGN(const auto recording,
+                 open_recording(options, context,
+                                {kSimulatedStart, MonoTime(), "", fmt::format("flyball {}", version()),
+                                 fmt::format("{} seed {}", how.plant, options.seed), loop::Options().poll}));
   how.recording = recording.get();
   auto ledger = open_ledger(context, ledger_path);
   Progress progress(context.options, context.clock);

@@ -2,6 +2,7 @@
 // What `flyball run` does, by where its readings come from.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/control.h"
 #include "ledger/ledger.h"
 #include "loop/switchback.h"
+#include "series/recording_writer.h"
 
 namespace flyball::cli {
 
@@ -39,6 +41,9 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
                         Context& context);
 
 Result<ledger::Ledger> open_ledger(Context& context, const std::string& path);
+/// Null without --record. A run is a recording of its own: a file that is there already is refused.
+Result<std::unique_ptr<series::RecordingWriter>> open_recording(const RunOptions& options, Context& context,
+                                                                const series::RecordingSession& session);
 std::string ledger_path_of(const std::string& state_dir);
 /// Prints the record by the global options, writes the report, and says whether the run is degraded. `unopened` is why
 /// there is no ledger.

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -99,10 +100,6 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
   if (!options.set.empty()) {
     return fail(ErrorCode::input, "only a twin's parameters can be set", "--set", "leave it out with --source nvml");
   }
-  if (!options.record.empty()) {
-    return fail(ErrorCode::unsupported, "a live run keeps no recording of its own yet", "--record",
-                "run `flyball record --source nvml` beside it");
-  }
   control::LiveRunOptions how;
   if (!options.duration.empty()) {
     FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
@@ -126,6 +123,12 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
 
   FLYBALL_ASSIGN(const auto guard, guard_of(options, settings.guard.socket));
   const auto job = job_of(context.clock);
+  FLYBALL_ASSIGN(const DriverEpoch epoch, driver->epoch());
+  how.anchor = {context.clock.now(), context.clock.wall()};
+  FLYBALL_ASSIGN(const auto recording, open_recording(options, context,
+                                                      {how.anchor.second, how.anchor.first, epoch.boot_id,
+                                                       fmt::format("flyball {}", version()), how.plant, how.poll}));
+  how.recording = recording.get();
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
   ReloadSignal reload;

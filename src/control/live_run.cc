@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "control/live_frame.h"
 #include "policy/policy.h"
 
 namespace flyball::control {
@@ -46,7 +47,12 @@ class LiveRun {
     how.observe_only = options.observe_only;
     how.seed = options.seed;
     how.switchback = options.switchback;
-    loop_ = std::make_unique<loop::Loop>(parts.driver, parts.clock, parts.guard, parts.job, *policy_, how);
+    if (options.recording != nullptr) {
+      recorder_.emplace(parts.driver, parts.job, parts.clock, *options.recording, options.anchor);
+    }
+    frame_ = std::make_unique<LiveFrame>(parts.driver, parts.clock, parts.guard, parts.job, options.devices,
+                                         recorder_ ? &*recorder_ : nullptr);
+    loop_ = std::make_unique<loop::Loop>(*frame_, frame_->clock(), *frame_, *frame_, *policy_, how);
   }
 
   Result<> start() {
@@ -55,6 +61,12 @@ class LiveRun {
       const auto limits = parts_.driver.limits(board.id);
       if (limits && limits->requested) found_[board.id] = *limits->requested;
     }
+    if (recorder_) {
+      recorder_->begin({options_.observe_only ? "none" : options_.policy, options_.objective, options_.seed,
+                        options_.duration.value_or(Seconds(0)), options_.decision,
+                        options_.observe_only ? std::nullopt : options_.switchback, options_.poll});
+    }
+    frame_->begin_poll();
     return loop_->start();
   }
 
@@ -71,12 +83,23 @@ class LiveRun {
         if (options_.stop && options_.stop()) return true;
         clock.sleep_until(std::min(due, clock.now() + kNap));
       }
+      frame_->begin_poll();
       change_objective();
-      if (const auto record = loop_->tick()) keeper.add(*record);
+      if (const auto record = loop_->tick()) {
+        keeper.add(*record);
+        if (recorder_) recorder_->decided(*record);
+      }
       const Seconds elapsed = clock.now() - begin;
       if (options_.progress) options_.progress(elapsed, loop_->account());
       if (options_.duration && elapsed >= *options_.duration) return false;
     }
+  }
+
+  /// The recording ends with the run. Why it is not whole; empty if it is, or if there is none.
+  std::string end_recording(const std::string& reason) {
+    if (!recorder_) return {};
+    recorder_->end(reason);
+    return recorder_->failure();
   }
 
   /// Gives all back. True if every board of ours was seen to be as it was found, or by the guard's rule.
@@ -117,6 +140,7 @@ class LiveRun {
   void change_objective() {
     const auto objective = options_.new_objective ? options_.new_objective() : std::nullopt;
     if (!objective) return;
+    if (recorder_) recorder_->objective(*objective);
     const auto done = loop_->set_objective(*objective);
     if (!done) log::warning("run", "the objective stays as it was: {}", done.error().message());
   }
@@ -132,6 +156,8 @@ class LiveRun {
   const LiveRunOptions& options_;
   LiveParts parts_;
   std::unique_ptr<policy::Policy> policy_;
+  std::optional<RunRecorder> recorder_;
+  std::unique_ptr<LiveFrame> frame_;
   std::unique_ptr<loop::Loop> loop_;
   std::map<DeviceId, Milliwatts> found_;
 };
@@ -159,6 +185,9 @@ Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts
   keeper.take(live.loop());
   claim(run.result);
   run.result.restored = live.restore(keeper);
+  // Limits first: a disk that hangs must not hold them.
+  const std::string lost = live.end_recording(run.interrupted ? "stopped by a signal" : "the run was over");
+  if (!lost.empty()) keeper.recording_not_written(lost, finished);
   if (!run.result.restored) keeper.not_restored(finished);
   keeper.end(finished);
   return run;

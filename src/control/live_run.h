@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "ledger/ledger.h"
 #include "loop/progress.h"
 #include "loop/switchback.h"
+#include "series/recording_writer.h"
 
 namespace flyball::control {
 
@@ -32,6 +34,9 @@ struct LiveRunOptions {
   std::optional<loop::SwitchbackOptions> switchback;  ///< empty = none, and then no saving is known
   bool observe_only = false;                          ///< no lease, no write; the authority is never asked
   std::string arguments;                              ///< for the ledger, as JSON
+  /// Outlives the run; may be null. `anchor` is its session's: one instant on both clocks.
+  series::RecordingWriter* recording = nullptr;
+  std::pair<MonoTime, WallTime> anchor = {};
   /// Called at every poll.
   std::function<void(Seconds elapsed, const Account& account)> progress;
   /// Asked at every poll for an objective that holds from now on; empty = as it is.

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/memory_filesystem.h"
+#include "base/random.h"
 #include "control/fake_job.h"
 #include "control/guard_link.h"
+#include "control/replay_run.h"
 #include "control/twin_progress.h"
 #include "device/twin/twin_driver.h"
 #include "guard/engine.h"
@@ -224,6 +226,134 @@ TEST_F(LiveRunTest, AMachineThatSleptDoesNotMakeUpForItsPolls) {
   };
   run(*connection);
   EXPECT_NEAR(polls, 60, 2) << "30 s at 0.5 s";
+}
+
+/// A driver whose calls take a while, each another, and some of which fail.
+class SlowDriver final : public Driver {
+ public:
+  SlowDriver(Driver& inner, Clock& clock) : inner_(inner), clock_(clock) {}
+  std::string name() const override { return inner_.name(); }
+  Result<DriverEpoch> epoch() override { return inner_.epoch(); }
+  Result<std::vector<DeviceInfo>> devices() override { return inner_.devices(); }
+  Result<GpuReading> read(const DeviceId& device) override {
+    auto reading = inner_.read(device);
+    take_a_while();
+    if (random_.chance(0.02)) return fail(ErrorCode::failed, "a call failed", device.text());
+    return reading;
+  }
+  Result<PowerLimits> limits(const DeviceId& device) override {
+    take_a_while();
+    return inner_.limits(device);
+  }
+  Result<Capabilities> capabilities(const DeviceId& device) override { return inner_.capabilities(device); }
+  Result<> set_power_limit(const DeviceId& device, Milliwatts limit) override {
+    return inner_.set_power_limit(device, limit);
+  }
+  Result<> lock_clocks(const DeviceId& device, ClockRange range) override { return inner_.lock_clocks(device, range); }
+  Result<> reset_clocks(const DeviceId& device) override { return inner_.reset_clocks(device); }
+
+ private:
+  void take_a_while() { clock_.sleep_until(clock_.now() + Seconds(0.001) * static_cast<double>(random_.below(40))); }
+  Driver& inner_;
+  Clock& clock_;
+  Random random_{7};
+};
+
+/// Tells of a step only some polls after its end, and now and then nothing at all.
+class LateJob final : public loop::ProgressSource {
+ public:
+  explicit LateJob(loop::ProgressSource& inner) : inner_(inner) {}
+  Sample<WorkloadProgress> progress() override {
+    if (random_.chance(0.5)) shown_ = std::exchange(next_, inner_.progress());
+    return random_.chance(0.03) ? Sample<WorkloadProgress>::absent(Status::missing) : shown_;
+  }
+
+ private:
+  loop::ProgressSource& inner_;
+  Random random_{8};
+  Sample<WorkloadProgress> shown_ = Sample<WorkloadProgress>::absent(Status::missing);
+  Sample<WorkloadProgress> next_ = shown_;
+};
+
+class RecordedLiveRun : public LiveRunTest {
+ protected:
+  RecordedLiveRun() : slow(driver, clock), late(job) {
+    options.policy = "sweep";
+    options.objective.max_loss_fraction = 0.05;
+    options.switchback.emplace();
+    options.switchback->share = 0.3;
+    options.duration = 1800_s;
+  }
+  RunRecord record() {
+    clock.sleep_until(MonoTime(123'456'789'012'345));  // the machine has been up for a while
+    options.anchor = {clock.now(), clock.wall()};
+    auto writer = series::RecordingWriter::open(
+        files, "/run.fbr", {options.anchor.second, options.anchor.first, "boot", "test", "twin", options.poll});
+    EXPECT_TRUE(writer);
+    options.recording = writer->get();
+    auto done = run_live(options, {slow, clock, *connection, late}, nullptr);
+    EXPECT_TRUE(done) << (done ? "" : done.error().message());
+    return done ? *std::move(done) : RunRecord{};
+  }
+  Result<ReplayRun> replay() {
+    ReplayRunOptions how;
+    how.policy = "recorded";
+    return replay_run([&] { return raw_bytes_in_memory(files.content("/run.fbr")); }, "run", {}, how);
+  }
+  void expect_the_same(const RunRecord& run) {
+    const auto again = replay();
+    ASSERT_TRUE(again) << again.error().message();
+    EXPECT_EQ(again->decisions, run.decisions);
+    EXPECT_EQ(again->frozen, run.frozen);
+    ASSERT_TRUE(again->audit);
+    EXPECT_EQ(again->audit->identical, run.decisions) << again->audit->first_difference;
+    EXPECT_EQ(again->audit->recorded, run.decisions);
+    EXPECT_EQ(again->account.energy, run.result.account.energy);
+    EXPECT_EQ(again->account.tokens, run.result.account.tokens);
+  }
+
+  MemoryFilesystem files;
+  SlowDriver slow;
+  LateJob late;
+};
+
+TEST_F(RecordedLiveRun, IsRepeatedToTheLastBitByAReplay) {
+  const RunRecord done = record();
+  EXPECT_GE(done.decisions, 170u);
+  expect_the_same(done);
+}
+
+TEST_F(RecordedLiveRun, AlsoWithAnObjectiveThatChanges) {
+  options.policy = "model";
+  options.new_objective = [&, told = false]() mutable -> std::optional<Objective> {
+    if (told || clock.now() - options.anchor.first < 600_s) return std::nullopt;
+    told = true;
+    Objective next;
+    next.max_loss_fraction = 0.02;
+    return next;
+  };
+  expect_the_same(record());
+}
+
+TEST_F(RecordedLiveRun, AlsoOverALostLeaseAndASleep) {
+  options.progress = [&](Seconds elapsed, const Account&) {
+    if (elapsed > 300_s && elapsed < 301_s && !connection->broken) connection->cut();
+    if (elapsed > 340_s) connection->broken = false;
+    if (elapsed > 900_s && elapsed < 901_s) clock.sleeps_too_long = 45_s;
+  };
+  expect_the_same(record());
+}
+
+TEST_F(RecordedLiveRun, ADiskThatIsFullCostsTheRecordingAndNotTheRun) {
+  const Milliwatts found = limit(0);
+  options.progress = [&](Seconds elapsed, const Account&) {
+    if (elapsed > 100_s) files.set_space_left(0);
+  };
+  const RunRecord done = record();
+  EXPECT_TRUE(done.result.restored);
+  EXPECT_EQ(limit(0), found);
+  EXPECT_TRUE(done.degraded);
+  EXPECT_EQ(done.result.findings.back().code, "recording.not_written");
 }
 
 TEST_F(LiveRunTest, ShorterThanADecisionIsRefused) {

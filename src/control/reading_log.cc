@@ -56,6 +56,8 @@ void ReadingLog::reading(const GpuReading& r) {
 
 void ReadingLog::failed(const DeviceId& device, MonoTime at) {
   Board& board = boards_[device];
+  // A board that has answered nothing yet is there all the same.
+  if (board.kept.empty()) put(board, device, Signal::power_average, at, 0, Status::failed, Scope::board);
   for (auto& [signal, kept] : board.kept) {
     if (kept.last != Status::not_supported) put(board, device, signal, at, 0, Status::failed, Scope::board);
   }

@@ -29,10 +29,23 @@ constexpr Seconds kPolledHole{60};
 class PastAuthority final : public guard::LimitAuthority {
  public:
   void feed(const guard::WriteOutcome& outcome) { outcomes_.push_back(outcome); }
-  void forget() { outcomes_.clear(); }
+  void feed_lease(std::string_view what) {
+    lost_ = lost_ || what == "lost";
+    refused_ = refused_ || what == "refused";
+  }
+  void forget() {
+    outcomes_.clear();
+    lost_ = refused_ = false;
+  }
 
-  Result<guard::LeaseId> acquire(const guard::LeaseRequest&) override { return guard::LeaseId{1}; }
-  Result<> renew(guard::LeaseId) override { return {}; }
+  Result<guard::LeaseId> acquire(const guard::LeaseRequest&) override {
+    if (refused_) return fail(ErrorCode::refused, "the lease was refused when it was recorded");
+    return guard::LeaseId{1};
+  }
+  Result<> renew(guard::LeaseId) override {
+    if (lost_) return fail(ErrorCode::failed, "the lease was lost when it was recorded");
+    return {};
+  }
   Result<std::vector<guard::WriteOutcome>> write(guard::LeaseId,
                                                  const std::vector<guard::WriteRequest>& requests) override {
     std::vector<guard::WriteOutcome> all;
@@ -56,7 +69,9 @@ class PastAuthority final : public guard::LimitAuthority {
   }
 
  private:
-  std::vector<guard::WriteOutcome> outcomes_;  ///< of this poll
+  // Of this poll:
+  std::vector<guard::WriteOutcome> outcomes_;
+  bool lost_ = false, refused_ = false;
 };
 
 /// The job's progress as it was recorded.
@@ -76,13 +91,15 @@ class PastProgress final : public loop::ProgressSource {
     if (edge.starts) last_.phase = edge.phase;
     if (!edge.starts && edge.phase == last_.phase) last_.phase = Phase::unknown;
   }
+  /// Of a live run: whether the job answered at this poll.
+  void silent(bool is) { silent_ = is; }
   Sample<WorkloadProgress> progress() override {
-    return known_ ? Sample<WorkloadProgress>(last_) : Sample<WorkloadProgress>::absent(Status::missing);
+    return known_ && !silent_ ? Sample<WorkloadProgress>(last_) : Sample<WorkloadProgress>::absent(Status::missing);
   }
 
  private:
   WorkloadProgress last_;
-  bool known_ = false, steps_recorded_ = false;
+  bool known_ = false, steps_recorded_ = false, silent_ = false;
 };
 
 /// Ends its input when somebody says stop.
@@ -127,7 +144,8 @@ class Player final : public series::Sink {
     take({point.at.nanoseconds(), next_++, series, point});
   }
   void event(const series::Event& event) override {
-    static const std::vector<std::string_view> kUsed = {"decision", "wish", "limit_write", "board_range"};
+    static const std::vector<std::string_view> kUsed = {"decision",    "wish",  "limit_write",
+                                                        "board_range", "lease", "objective"};
     if (!series::phase_edge(event) && std::find(kUsed.begin(), kUsed.end(), event.kind) == kUsed.end()) return;
     events_.emplace(next_, event);
     take({event.at.nanoseconds(), next_++, kEvent, {}});
@@ -136,6 +154,7 @@ class Player final : public series::Sink {
 
   Result<> finish() {
     drain(INT64_MAX);
+    if (next_poll_) poll_as_recorded();
     close_round();
     if (!failed_ && started_) {
       run_.account = loop_->account();
@@ -151,7 +170,7 @@ class Player final : public series::Sink {
   const bool& stopped() const { return stopped_; }
 
  private:
-  enum class Role : std::uint8_t { none, board, tokens, steps };
+  enum class Role : std::uint8_t { none, board, tokens, steps, polls };
   static constexpr std::uint32_t kEvent = UINT32_MAX;
   struct Item {
     std::int64_t at_ns;
@@ -169,6 +188,10 @@ class Player final : public series::Sink {
     const series::SeriesKey& key = one.key;
     if (key.signal == Signal::tokens) return std::exchange(have_tokens_, true) ? Role::none : Role::tokens;
     if (key.signal == Signal::other && key.source == kStepsSource) return Role::steps;
+    if (key.signal == Signal::other && key.source == kPollsSource) {
+      polls_recorded_ = true;
+      return Role::polls;
+    }
     return driver_.add_series(key, one.period()) ? Role::board : Role::none;
   }
 
@@ -192,7 +215,13 @@ class Player final : public series::Sink {
     while (!waiting_.empty() && waiting_.top().at_ns < until_ns && !stopped_ && !failed_) {
       Item item = waiting_.top();
       waiting_.pop();
-      const bool board = item.series != kEvent && roles_[item.series] == Role::board;
+      // What was written at the instant of a poll comes before it, whichever way the recording has them.
+      if (next_poll_ && item.at_ns > next_poll_->at_ns) poll_as_recorded();
+      if (item.series != kEvent && roles_[item.series] == Role::polls) {
+        next_poll_ = item;
+        continue;
+      }
+      const bool board = !polls_recorded_ && item.series != kEvent && roles_[item.series] == Role::board;
       // Points that are nearer than half a poll were read in one round.
       if (board && round_ && Seconds(static_cast<double>(item.at_ns - round_->first) * 1e-9) > run_.poll / 2)
         close_round();
@@ -214,6 +243,16 @@ class Player final : public series::Sink {
     poll(mono(round.last));
   }
 
+  /// A poll of a live run, which the recording names: the loop sees what was read before it, and of the job what it
+  /// saw.
+  void poll_as_recorded() {
+    const Item at = *std::exchange(next_poll_, std::nullopt);
+    progress_.silent(at.point.status != Status::ok);
+    shown_tokens_ = at.point.status == Status::ok ? at.point.value : 0;
+    unseen_from_ns_ = INT64_MAX;
+    poll(mono(at.at_ns));
+  }
+
   MonoTime mono(std::int64_t wall_ns) const { return MonoTime(wall_ns - start_.nanoseconds()); }
 
   void poll(MonoTime at) {
@@ -223,10 +262,16 @@ class Player final : public series::Sink {
     }
     clock_.sleep_until(at);
     authority_.forget();
+    std::deque<Item> later;
     while (!batch_.empty() && mono(batch_.front().at_ns) <= at) {
-      feed(batch_.front());
+      if (is_not_seen_yet(batch_.front())) {
+        later.push_back(batch_.front());
+      } else {
+        feed(batch_.front());
+      }
       batch_.pop_front();
     }
+    batch_.insert(batch_.begin(), later.begin(), later.end());
     ++run_.polls;
     run_.span.stop = clock_.wall();
     if (!started_) {
@@ -235,6 +280,15 @@ class Player final : public series::Sink {
       return;
     }
     if (const auto record = loop_->tick()) decided(*record);
+  }
+
+  /// A step that had ended, and the job told of it only later.
+  bool is_not_seen_yet(const Item& item) {
+    if (!polls_recorded_ || item.series == kEvent) return false;
+    if (roles_[item.series] == Role::tokens && item.point.status == Status::ok && item.point.value > shown_tokens_)
+      unseen_from_ns_ = item.at_ns;
+    const bool of_job = roles_[item.series] == Role::tokens || roles_[item.series] == Role::steps;
+    return of_job && item.at_ns >= unseen_from_ns_;
   }
 
   void feed(const Item& item) {
@@ -254,6 +308,7 @@ class Player final : public series::Sink {
       case Role::steps:
         if (point.status == Status::ok) progress_.steps(point.value);
         break;
+      case Role::polls:
       case Role::none:
         break;
     }
@@ -262,6 +317,12 @@ class Player final : public series::Sink {
   void feed_event(const series::Event& event) {
     if (const auto edge = series::phase_edge(event)) return progress_.phase(*edge);
     if (event.kind == "board_range") return feed_range(event);
+    if (event.kind == "lease") return authority_.feed_lease(event.detail);
+    if (event.kind == "objective") {
+      const auto objective = parse_objective_event(event);
+      if (objective && run_.audit) (void)loop_->set_objective(*objective);  // another policy has its own
+      return;
+    }
     if (event.kind == "limit_write") {
       if (const auto outcome = parse_write_event(event)) authority_.feed(*outcome);
       return;
@@ -363,6 +424,11 @@ class Player final : public series::Sink {
   std::unordered_map<std::uint64_t, series::Event> events_;
   std::deque<Item> batch_;  ///< in order of time, up to the end of the open round
   std::optional<Round> round_;
+  // Of a live run:
+  bool polls_recorded_ = false;
+  std::optional<Item> next_poll_;
+  double shown_tokens_ = 0;
+  std::int64_t unseen_from_ns_ = INT64_MAX;
   std::deque<series::Event> recorded_;
   std::unordered_map<DeviceId, std::pair<Milliwatts, Milliwatts>> ranges_;
   std::unordered_map<DeviceId, GpuProposal> last_wish_;
@@ -384,8 +450,9 @@ Result<RecordedPolicy> plan_of(const series::Survey& survey, const ReplayRunOpti
     as_recorded = true;
     return *recorded;
   }
-  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10), {}};
+  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10), {}, {}};
   if (recorded) {
+    plan.poll = recorded->poll;
     plan.run_length = recorded->run_length;
     plan.decision = recorded->decision;
     as_recorded = recorded->policy == plan.policy && recorded->seed == plan.seed &&
@@ -413,7 +480,10 @@ Result<ReplayRun> replay_run(const std::function<Result<std::unique_ptr<ByteSour
     return one.key.signal == Signal::power_average || one.key.signal == Signal::power_instant;
   };
   std::optional<WallTime> start;
+  std::optional<WallTime> first_poll;
   for (const series::Survey::One& one : survey.series()) {
+    // A live run begins with its first poll, whatever was read for it before.
+    if (one.points > 0 && one.key.source == kPollsSource) first_poll = one.all.start;
     if (one.points == 0 || one.key.signal == Signal::tokens || one.key.signal == Signal::other) continue;
     start = start ? std::min(*start, one.all.start) : one.all.start;
     if (!is_power(one) || !(one.period() > Seconds(0))) continue;
@@ -421,6 +491,8 @@ Result<ReplayRun> replay_run(const std::function<Result<std::unique_ptr<ByteSour
   }
   if (!start || !(run.poll > Seconds(0)))
     return fail(ErrorCode::input, "there is no power of any board in it to replay", name);
+  if (first_poll) start = first_poll;
+  if (plan.poll) run.poll = *plan.poll;
   const bool decision_known = survey.events().contains("policy");
   run.decision = options.decision.value_or(decision_known ? plan.decision : std::max(plan.decision, run.poll * 2));
   as_recorded = as_recorded && run.decision == plan.decision;

@@ -119,6 +119,17 @@ void RunKeeper::not_restored(WallTime since) {
   run_.result.findings.push_back(std::move(finding));
 }
 
+void RunKeeper::recording_not_written(const std::string& why, WallTime since) {
+  run_.degraded = true;
+  run_.result.findings.push_back({Severity::warning,
+                                  "recording.not_written",
+                                  {},
+                                  why,
+                                  "the result is whole; only its recording lacks something",
+                                  since,
+                                  1});
+}
+
 void RunKeeper::end(WallTime finished) {
   if (!run_.ledger_run || ledger_ == nullptr) return;
   // The loop's own findings came with the decisions.

@@ -48,6 +48,7 @@ class RunKeeper {
   /// What became of the limits, as `GpuControl::after`; of a GPU that was never written nothing is kept.
   void restored(const DeviceId& device, const std::string& after);
   void not_restored(WallTime since);
+  void recording_not_written(const std::string& why, WallTime since);
   void end(WallTime finished);
 
   /// Of each series; beyond it every second point is dropped, and from then on every second one is kept.

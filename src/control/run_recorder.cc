@@ -12,8 +12,9 @@
 namespace flyball::control {
 namespace {
 
-/// A crash of the recording machine costs so much.
+/// A crash costs so much: of a simulated run, which is run again; and of a live one.
 constexpr Seconds kFlushEvery{600};
+constexpr Seconds kFlushLive{5};
 
 /// All that a policy sees, byte by byte.
 class Observed {
@@ -100,11 +101,12 @@ series::Event make_event(WallTime at, std::string kind, const DeviceId& device, 
 series::Event policy_event(const RecordedPolicy& p) {
   return make_event({}, "policy", {}, static_cast<double>(p.seed),
                     fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} switchback_share={} "
-                                "rare={} policy={}",
+                                "rare={}{} policy={}",
                                 number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
                                 format_exact(p.run_length.value()), format_exact(p.decision.value()),
                                 number_or_none(p.switchback ? std::optional(p.switchback->share) : std::nullopt),
-                                p.switchback ? to_string(p.switchback->rare) : "none", p.policy));
+                                p.switchback ? to_string(p.switchback->rare) : "none",
+                                p.poll ? " poll_s=" + format_exact(p.poll->value()) : std::string(), p.policy));
 }
 
 Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
@@ -126,7 +128,16 @@ Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
     const bool canary = field(event.detail, "rare") == to_string(experiment::Arm::control);
     made.switchback = {.share = *share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
   }
+  FLYBALL_ASSIGN(const auto poll, optional_number(field(event.detail, "poll_s")));
+  if (poll && *poll > 0) made.poll = Seconds(*poll);
   made.policy = field(event.detail, "policy", true);
+  return made;
+}
+
+Result<Objective> parse_objective_event(const series::Event& event) {
+  Objective made;
+  FLYBALL_ASSIGN(made.alpha, optional_number(field(event.detail, "alpha")));
+  FLYBALL_ASSIGN(made.max_loss_fraction, optional_number(field(event.detail, "max_loss_fraction")));
   return made;
 }
 
@@ -191,11 +202,12 @@ Result<std::pair<Milliwatts, Milliwatts>> parse_range_event(const series::Event&
 }
 
 RunRecorder::RunRecorder(Driver& driver, loop::ProgressSource& progress, const Clock& clock,
-                         series::RecordingWriter& writer)
+                         series::RecordingWriter& writer, std::pair<MonoTime, WallTime> anchor)
     : driver_(driver),
       progress_(progress),
       clock_(clock),
       writer_(writer),
+      anchor_(anchor),
       log_(writer, driver.name()),
       flushed_(clock.now()) {}
 
@@ -203,7 +215,38 @@ void RunRecorder::note(const Result<>& done) {
   if (!done && failure_.empty()) failure_ = done.error().message();
 }
 
-void RunRecorder::event(const series::Event& event) { note(writer_.event(clock_.now(), event)); }
+void RunRecorder::event(const series::Event& event) { note(writer_.event(when(), event)); }
+
+void RunRecorder::flush_every(Seconds period) {
+  if (clock_.now() - flushed_ < period) return;
+  flushed_ = clock_.now();
+  note(writer_.flush());
+}
+
+WallTime RunRecorder::wall_at(MonoTime at) const {
+  return WallTime(anchor_.second.nanoseconds() + at.nanoseconds() - anchor_.first.nanoseconds());
+}
+
+void RunRecorder::polled(MonoTime at, const Sample<WorkloadProgress>& shown) {
+  if (!polled_) {
+    polls_series_ = writer_.begin_series({DeviceId::of("run"), Signal::other, Scope::unknown, kPollsSource});
+  }
+  polled_ = at;
+  const auto tokens = shown ? static_cast<double>(shown.value.tokens) : 0.0;
+  note(writer_.point(polls_series_, at, tokens, shown.status));
+  flush_every(kFlushLive);
+}
+
+void RunRecorder::objective(const Objective& o) {
+  event({{},
+         "objective",
+         {},
+         {},
+         0,
+         fmt::format("alpha={} max_loss_fraction={}", number_or_none(o.alpha), number_or_none(o.max_loss_fraction))});
+}
+
+void RunRecorder::lease(const std::string& what) { event({{}, "lease", {}, {}, what == "given" ? 1.0 : 0.0, what}); }
 
 void RunRecorder::begin(const RecordedPolicy& policy) {
   event(policy_event(policy));
@@ -222,7 +265,7 @@ Result<GpuReading> RunRecorder::read(const DeviceId& device) {
 
 Result<PowerLimits> RunRecorder::limits(const DeviceId& device) {
   auto limits = driver_.limits(device);
-  if (limits) log_.range(device, *limits, clock_.now());
+  if (limits) log_.range(device, *limits, when());
   return limits;
 }
 
@@ -235,14 +278,12 @@ Sample<WorkloadProgress> RunRecorder::progress() {
 void RunRecorder::decided(const loop::DecisionRecord& record) {
   for (const series::Event& e : decision_events(record)) event(e);
   for (const series::Event& e : write_events(record)) event(e);
-  if (clock_.now() - flushed_ < kFlushEvery) return;
-  flushed_ = clock_.now();
-  note(writer_.flush());
+  flush_every(kFlushEvery);
 }
 
 void RunRecorder::end(const std::string& reason) {
   event({{}, "run_stop", {}, {}, 0, {}});
-  note(writer_.close(clock_.now(), reason));
+  note(writer_.close(when(), reason));
 }
 
 }  // namespace flyball::control

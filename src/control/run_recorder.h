@@ -3,13 +3,20 @@
 // each decision and what became of it. It stands between the loop and what the loop reads, and changes nothing.
 //
 // Events beside those of reading_log.h:
-//   policy       detail "alpha=… max_loss_fraction=… run_length_s=… decision_s=… policy=SPEC", value = the seed
+//   policy       detail "alpha=… max_loss_fraction=… run_length_s=… decision_s=… policy=SPEC", value = the seed; of a
+//                live run also poll_s=…
 //   run_start, run_stop
 //   decision     value = its number; detail "observed=CRC32 …": of all that the policy saw, then why it asked
 //   wish         of one board, for the decision before it: value = the limit in W, or detail "locked_clocks …"
+//   lease        of a live run: value 1 when it was given, 0 when it was refused or lost, detail says which
+//   objective    of a live run: the one from here on, detail "alpha=… max_loss_fraction=…"
 //   limit_write  of one board: value = the wish in W, detail "state=… accepted_mw=… enforced_mw=… reason=…"
 
+// A live run has one series more, of the device "run" with the source "polls": a point at the end of each poll, its
+// value the job's tokens as the loop saw them; `missing` where the job said nothing.
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,9 +40,12 @@ struct RecordedPolicy {
   Seconds run_length;
   Seconds decision{10};
   std::optional<loop::SwitchbackOptions> switchback = {};
+  std::optional<Seconds> poll = {};  ///< of a live run
 };
+inline constexpr const char* kPollsSource = "polls";
 series::Event policy_event(const RecordedPolicy& policy);
 Result<RecordedPolicy> parse_policy_event(const series::Event& event);
+Result<Objective> parse_objective_event(const series::Event& event);
 
 /// The decision and its wishes as events: two decisions are the same if these are, to the last bit of what was seen.
 /// Lines longer than a recording's text are cut; `at` is that of the decision.
@@ -50,9 +60,16 @@ Result<std::pair<Milliwatts, Milliwatts>> parse_range_event(const series::Event&
 class RunRecorder final : public Driver, public loop::ProgressSource {
  public:
   /// All outlive the recorder. Errors of the disk never reach the loop: see `failure`.
-  RunRecorder(Driver& driver, loop::ProgressSource& progress, const Clock& clock, series::RecordingWriter& writer);
+  RunRecorder(Driver& driver, loop::ProgressSource& progress, const Clock& clock, series::RecordingWriter& writer,
+              std::pair<MonoTime, WallTime> anchor = {});
 
   void begin(const RecordedPolicy& policy);
+  /// Of a live run, after all reads of a poll: what follows belongs to this instant, and little is lost by a crash.
+  void polled(MonoTime at, const Sample<WorkloadProgress>& shown);
+  void lease(const std::string& what);
+  void objective(const Objective& objective);
+  /// As the recording's session has it.
+  WallTime wall_at(MonoTime at) const;
   void decided(const loop::DecisionRecord& record);
   void end(const std::string& reason);
   /// Why the recording lacks something; empty = it is whole.
@@ -72,15 +89,20 @@ class RunRecorder final : public Driver, public loop::ProgressSource {
   Sample<WorkloadProgress> progress() override;
 
  private:
+  MonoTime when() const { return polled_ ? *polled_ : clock_.now(); }
   void event(const series::Event& event);
+  void flush_every(Seconds period);
   void note(const Result<>& done);
 
   Driver& driver_;
   loop::ProgressSource& progress_;
   const Clock& clock_;
   series::RecordingWriter& writer_;
+  std::pair<MonoTime, WallTime> anchor_;
   ReadingLog log_;
   MonoTime flushed_;
+  std::optional<MonoTime> polled_;
+  std::uint32_t polls_series_ = 0;
   std::string failure_;
 };
 

@@ -189,16 +189,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
   keeper.take(world->loop());
   const WallTime finished = world->clock().wall();
   const std::string lost = world->end_recording(run.interrupted ? "stopped by a signal" : "the run was over");
-  if (!lost.empty()) {
-    run.degraded = true;
-    run.result.findings.push_back({Severity::warning,
-                                   "recording.not_written",
-                                   {},
-                                   lost,
-                                   "the result is whole; only its recording lacks something",
-                                   finished,
-                                   1});
-  }
+  if (!lost.empty()) keeper.recording_not_written(lost, finished);
   run.result.restored = world->restore(keeper);
   if (!run.result.restored) keeper.not_restored(finished);
   if (!run.interrupted) FLYBALL_TRY(run_counterfactual(options, run));

@@ -81,9 +81,10 @@ Sample<double> ReplayDriver::value(const Board& board, Signal signal) const {
   if (!track.last) return Sample<double>::absent(Status::missing);
   // What a board does not have is recorded once, and it does not get it by waiting.
   if (track.last->status == Status::not_supported) return Sample<double>::absent(Status::not_supported);
-  if (track.period > Seconds(0) && clock_.wall() - track.last->at > track.period * kStalePeriods)
-    return Sample<double>::absent(Status::stale);
-  if (!track.fresh) return Sample<double>::absent(Status::unchanged);
+  if (!track.fresh) {
+    const bool old = track.period > Seconds(0) && clock_.wall() - track.last->at > track.period * kStalePeriods;
+    return Sample<double>::absent(old ? Status::stale : Status::unchanged);
+  }
   return track.last->status == Status::ok ? Sample<double>(track.last->value)
                                           : Sample<double>::absent(track.last->status);
 }
