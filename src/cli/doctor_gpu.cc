@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/unidentified.h"
 
 namespace flyball::cli {
 namespace {
@@ -86,23 +87,29 @@ void note_kind(Notes& notes, const DeviceInfo& info, const GpuReading& reading) 
   }
 }
 
-void note_reading(Notes& notes, const GpuReading& reading) {
+void note_reading(Notes& notes, const GpuReading& reading, bool shared) {
   std::string garbage;
   std::string failed;
-  const auto look = [&](const auto& sample, const char* name) {
-    std::string& list = sample.status == Status::garbage ? garbage : failed;
-    if (sample.status != Status::garbage && sample.status != Status::failed) return;
-    list += list.empty() ? name : std::string(", ") + name;
+  std::string denied;
+  std::string absent;
+  const auto look = [&](const auto& sample, const char* name, bool may_be_absent = true) {
+    std::string* list = sample.status == Status::garbage         ? &garbage
+                        : sample.status == Status::failed        ? &failed
+                        : sample.status == Status::no_permission ? &denied
+                        : sample.status == Status::not_supported ? &absent
+                                                                 : nullptr;
+    if (list == nullptr || (list == &absent && may_be_absent)) return;
+    *list += list->empty() ? name : std::string(", ") + name;
   };
   look(reading.power_average, "average power");
   look(reading.power_instant, "instantaneous power");
   look(reading.energy, "energy");
-  look(reading.utilisation_fraction, "utilisation");
-  look(reading.temperature, "temperature");
-  look(reading.sm_clock, "clock");
-  look(reading.limit_requested, "requested limit");
-  look(reading.limit_enforced, "enforced limit");
-  look(reading.throttle, "throttle reasons");
+  look(reading.utilisation_fraction, "utilisation", shared);
+  look(reading.temperature, "temperature", false);
+  look(reading.sm_clock, "clock", false);
+  look(reading.limit_requested, "requested limit", false);
+  look(reading.limit_enforced, "enforced limit", false);
+  look(reading.throttle, "throttle reasons", false);
   if (!garbage.empty()) {
     notes.warning("gpu.garbage", "values that cannot be true: " + garbage,
                   "they are not used; if it stays, reset the GPU or update its driver");
@@ -110,10 +117,33 @@ void note_reading(Notes& notes, const GpuReading& reading) {
   if (!failed.empty()) {
     notes.warning("gpu.read_failed", "could not be read: " + failed, "look for Xid messages in `dmesg`");
   }
+  if (!denied.empty()) {
+    notes.warning("gpu.read_denied", "the driver refuses to let this user read: " + denied,
+                  "run as a user of the host, and look for a restriction of the driver or the container");
+  }
+  if (!absent.empty()) {
+    notes.warning(
+        "gpu.not_told", "this board or driver does not tell: " + absent,
+        "what it does not tell is not watched: without limits it is only observed, without throttle reasons a "
+        "brake shows in the enforced limit alone");
+  }
   if (reading.call_time > kSlowPoll) {
     notes.warning("gpu.slow_calls", fmt::format("one poll took {}", format(reading.call_time)),
                   "poll more rarely; look for another program that polls this GPU fast");
   }
+}
+
+/// A job whose ranks wait for one another shows full utilisation at a seventh of its power (doc/fakegpu.md, hung-job).
+void note_job(Notes& notes, const GpuReading& reading) {
+  constexpr double kBusy = 0.95;
+  constexpr double kLittle = 0.25;
+  const auto& power = reading.power_average.ok() ? reading.power_average : reading.power_instant;
+  if (!reading.utilisation_fraction.ok() || !power.ok() || !reading.limit_enforced.ok()) return;
+  if (*reading.utilisation_fraction < kBusy || *power > (*reading.limit_enforced).watts() * kLittle) return;
+  notes.warning(
+      "gpu.job_waits",
+      fmt::format("fully used, and yet it draws only {} of {}", format(*power), format(*reading.limit_enforced)),
+      "look at the job: one that waits in a collective for a rank that is gone looks like this");
 }
 
 void note_throttle(Notes& notes, const GpuReading& reading) {
@@ -191,6 +221,12 @@ void note_writing(Notes& notes, const GpuDoctorPlace& place, const Capabilities&
 
 std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info) {
   Notes notes(place.clock.wall(), info.id);
+  if (is_unidentified(info.id)) {
+    notes.warning("gpu.unidentified",
+                  fmt::format("the board that the driver counts as {} has not told its UUID",
+                              info.name.empty() ? info.id.text().substr(kUnidentifiedPrefix.size()) : info.name),
+                  "compare `nvidia-smi -L` or `lspci -d 10de:` with the boards that are named here");
+  }
   if (!note_state(notes, info.state)) return notes.found;
   const auto reading = place.driver.read(info.id);
   if (!reading) {
@@ -199,7 +235,8 @@ std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info
   }
   if (!note_state(notes, reading->state)) return notes.found;
   note_kind(notes, info, *reading);
-  note_reading(notes, *reading);
+  note_reading(notes, *reading, info.shared);
+  note_job(notes, *reading);
   note_throttle(notes, *reading);
   if (const auto limits = place.driver.limits(info.id)) {
     note_limits(notes, *limits);

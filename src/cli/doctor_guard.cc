@@ -58,9 +58,35 @@ void note_board(const json& board, std::vector<Finding>& found) {
                             fmt::format("{} writes in a row failed: {}", failures, reason),
                             "the guard goes on trying; mend what the reason says"));
   }
+  const std::string state = field<std::string>(board, "state", "ok");
+  if (state != "ok") {
+    found.push_back(finding(Severity::alarm, "guard.board", *id,
+                            fmt::format("the guard finds it {}; it counts at its maximum", state),
+                            "look for Xid messages in `dmesg`; drain the node and reset the GPU or reboot"));
+  }
+  const auto ceiling = field<std::int64_t>(board, "external_limit_mw", 0);
+  if (ceiling > 0) {
+    found.push_back(
+        finding(Severity::warning, "guard.external_limit", *id,
+                fmt::format("someone outside the driver holds it at {}, below the {} that the guard set",
+                            format(Milliwatts(ceiling)), limit_text(board, "accepted_mw")),
+                "look for a power cap in the BMC and at the power supplies; no increase is sent until then"));
+  }
   const std::string drift = field<std::string>(board, "drift", "none");
-  if (drift != "none") {
-    const bool yielded = field(board, "yielded", false);
+  const bool yielded = field(board, "yielded", false);
+  if (drift == "factory_default") {
+    found.push_back(
+        finding(Severity::warning, "guard.reload", *id,
+                fmt::format("the driver was loaded again and forgot the limit: {} now, rewritten {} times{}",
+                            limit_text(board, "requested_mw"), field<std::int64_t>(board, "drift_rewrites", 0),
+                            yielded ? "; the guard has yielded" : ""),
+                "run nvidia-persistenced, so that the driver stays loaded"));
+  } else if (drift == "above_request") {
+    found.push_back(finding(Severity::alarm, "guard.not_obeyed", *id,
+                            fmt::format("the driver says yes and does not obey: {} was asked for, {} is enforced",
+                                        limit_text(board, "accepted_mw"), limit_text(board, "enforced_mw")),
+                            "update the driver or the board's firmware; until then leave this board unlimited"));
+  } else if (drift != "none") {
     found.push_back(finding(
         Severity::warning, "guard.drift", *id,
         fmt::format("its limit was not what the guard had set ({}): {} now, rewritten {} times{}", drift,
