@@ -91,7 +91,7 @@ void note_board(const json& board, std::vector<Finding>& found) {
         Severity::warning, "guard.drift", *id,
         fmt::format("its limit was not what the guard had set ({}): {} now, rewritten {} times{}", drift,
                     limit_text(board, "requested_mw"), field<std::int64_t>(board, "drift_rewrites", 0),
-                    yielded ? "; the guard has yielded" : ""),
+                    yielded ? "; the guard has yielded, until the lease ends or guard.drift_quiet passes" : ""),
         "look for another program that writes limits (nvidia-smi in a cron job, DCGM, a site's own unit) and stop it"));
   }
   if (field(board, "parked", false)) {

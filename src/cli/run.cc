@@ -79,7 +79,6 @@ Result<ledger::Ledger> open_ledger(Context& context, const std::string& path) {
 
 namespace {
 
-/// A file of its own: a run that begins inside another one's recording could not be replayed.
 Result<> write_result(const RunOptions& options, const Rates& rates, const control::RunRecord& run,
                       const std::string& ledger_path, const Objective& objective, Context& context) {
   const report::RunReport shown{run.result, run.series, run.phases, {}, rates};
