@@ -342,9 +342,10 @@ bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
     const bool power = outcome.asked > Milliwatts(0);
     const auto [low, high] = std::minmax(outcome.asked, outcome.accepted);
     if (power && high - low > options_.limit_tolerance) {
-      find(Severity::info, "write.bounded", outcome.device,
-           "a limit of " + format(outcome.asked) + " was asked for, " + format(outcome.accepted) + " is what may be set",
-           "`flyball doctor` shows the board's range");
+      find(
+          Severity::info, "write.bounded", outcome.device,
+          "a limit of " + format(outcome.asked) + " was asked for, " + format(outcome.accepted) + " is what may be set",
+          "`flyball doctor` shows the board's range");
     } else if (power) {
       clear("write.bounded", outcome.device);
     }

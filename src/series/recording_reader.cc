@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "series/reader_formats.h"
 #include "series/reader_intake.h"
-#include "series/samples.h"
 #include "series/recording_format.h"
+#include "series/samples.h"
 
 namespace flyball::series {
 namespace {
