@@ -17,7 +17,7 @@ for name in "$@"; do
   found=$build/corpus/$name
   mkdir -p "$found" "$build/artifacts"
   log=$build/artifacts/$name.log
-  if "$build/${name}_fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+  if "$build/${name}_fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="$build/artifacts/$name-" "$found" "$here/tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null; then
     runs=$(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")
     covered=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1)

@@ -21,6 +21,16 @@ auto system_error(std::string_view verb, const std::string& path, int error) {
   return fail(code, fmt::format("cannot {}: {}", verb, std::strerror(error)), path, remedy);
 }
 
+/// Of a file that cannot be made or grown, by the name that its owner gave. Where its folder is missing that name is
+/// wrong, and nothing that this machine lacks.
+auto write_error(const std::string& path, int error) {
+  if (error != ENOENT && error != ENOTDIR) return system_error("write", path, error);
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  return fail(ErrorCode::input, fmt::format("cannot write: {} is no folder", folder), path,
+              "make the folder first, or name another");
+}
+
 /// Owns a descriptor. Every call that can be interrupted is retried.
 class Descriptor {
  public:
@@ -55,7 +65,7 @@ class SystemAppendFile final : public AppendFile {
       : path_(std::move(path)), file_(path_, O_WRONLY | O_CREAT | O_APPEND, 0640) {}
   bool ok() const { return file_.ok(); }
   Result<> append(std::string_view bytes) override {
-    if (const int error = write_all(file_.get(), bytes)) return system_error("append", path_, error);
+    if (const int error = write_all(file_.get(), bytes)) return write_error(path_, error);
     return {};
   }
   Result<> sync() override {
@@ -116,7 +126,7 @@ class SystemFilesystem final : public Filesystem {
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override {
     const bool is_new = !exists(path);
     auto file = std::make_unique<SystemAppendFile>(path);
-    if (!file->ok()) return system_error("open", path, errno);
+    if (!file->ok()) return write_error(path, errno);
     if (is_new) FLYBALL_TRY(sync_folder_of(path));
     return file;
   }
@@ -130,13 +140,13 @@ class SystemFilesystem final : public Filesystem {
     const std::string temporary = fmt::format("{}.{}.new", path, ::getpid());
     {
       const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0640);
-      if (!file.ok()) return system_error("create", temporary, errno);
+      if (!file.ok()) return write_error(path, errno);
       int error = write_all(file.get(), bytes);
       if (error == 0 && ::fsync(file.get()) != 0) error = errno;
       if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
       if (error != 0) {
         ::unlink(temporary.c_str());
-        return system_error("write", path, error);
+        return write_error(path, error);
       }
     }
     return sync_folder_of(path);

@@ -30,7 +30,7 @@ class Filesystem {
   virtual Result<std::string> read_head(const std::string& path, std::size_t bytes) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) = 0;
-  /// Replaces the file as a whole: temporary file, fsync, rename, fsync of the folder.
+  /// Replaces the file as a whole: temporary file, fsync, rename, fsync. An absent folder: `input`, as in open_append.
   virtual Result<> write_atomically(const std::string& path, std::string_view bytes) = 0;
   virtual Result<> remove(const std::string& path) = 0;
   virtual Result<> make_folders(const std::string& path) = 0;

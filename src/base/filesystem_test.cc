@@ -80,6 +80,21 @@ TEST(SystemFilesystem, AFullDiskIsAnErrorThatSaysSo) {
   EXPECT_FALSE(appended.error().remedy.empty());
 }
 
+TEST(SystemFilesystem, AnAbsentFolderIsAWrongNameAndNamedAsItWasGiven) {
+  TempDir folder;
+  ASSERT_TRUE(system_filesystem().write_atomically(folder.file("plain"), "x"));
+  for (const char* name : {"no/such/page.html", "plain/page.html"}) {
+    const std::string path = folder.file(name);
+    const auto written = system_filesystem().write_atomically(path, "x");
+    const auto opened = system_filesystem().open_append(path);
+    for (const Error& error : {written.error(), opened.error()}) {
+      EXPECT_EQ(error.code, ErrorCode::input) << error.message();
+      EXPECT_EQ(error.where, path);
+      EXPECT_NE(error.what.find("is no folder"), std::string::npos) << error.what;
+    }
+  }
+}
+
 TEST(SystemFilesystem, AFailedWriteLeavesTheOldFile) {
   const TempDir folder;
   Filesystem& files = system_filesystem();

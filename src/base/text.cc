@@ -31,6 +31,8 @@ Result<double> parse_with_unit(std::string_view text, const std::array<UnitName,
   double number = 0;
   const auto [end, ec] = std::from_chars(all.data(), all.data() + all.size(), number, std::chars_format::general);
   const std::string remedy = fmt::format("write {} such as {}", what, example);
+  if (ec == std::errc::result_out_of_range)
+    return fail(ErrorCode::input, fmt::format("'{}' is beyond what a number can hold", shown(text)), {}, remedy);
   if (ec != std::errc() || !std::isfinite(number)) {
     return fail(ErrorCode::input, fmt::format("'{}' is not {}", shown(text), what), {}, remedy);
   }
@@ -95,6 +97,8 @@ Result<double> parse_double(std::string_view text) {
   const std::string_view body = trim(text);
   double value = 0;
   const auto [end, ec] = std::from_chars(body.data(), body.data() + body.size(), value, std::chars_format::general);
+  if (ec == std::errc::result_out_of_range && end == body.data() + body.size())
+    return fail(ErrorCode::input, fmt::format("'{}' is beyond what a number can hold", shown(text)));
   if (ec != std::errc() || end != body.data() + body.size() || !std::isfinite(value)) {
     return fail(ErrorCode::input, fmt::format("'{}' is not a number", shown(text)));
   }

@@ -14,6 +14,7 @@
 #include "report/json.h"
 #include "report/plot.h"
 #include "series/accounting.h"
+#include "series/counter.h"
 #include "series/samples.h"
 #include "series/series.h"
 #include "series/spool.h"
@@ -42,9 +43,10 @@ struct Meter {
   DeviceId device;
   Signal signal = Signal::power_average;
   Scope scope = Scope::unknown;
-  std::vector<std::size_t> parts;  ///< of the spool
-  bool counter = false;            ///< an energy counter, where there is no reading of power
-  std::uint64_t points = 0;        ///< good ones
+  std::vector<std::size_t> parts;          ///< of the spool
+  std::vector<std::size_t> counter_parts;  ///< its energy counter's, where it has one; `parts` if that is all it has
+  bool counter = false;                    ///< an energy counter, where there is no reading of power
+  std::uint64_t points = 0;                ///< good ones
   std::uint64_t not_ok = 0;
   Seconds period;
   series::Interval all;  ///< first to last good point
@@ -72,6 +74,7 @@ struct AnalyzeInput {
   std::uint64_t points = 0;
   std::uint64_t not_ok = 0;
   std::uint64_t quarantined = 0;
+  std::string unusable;                ///< why values could not be used, by file
   std::vector<std::string> set_aside;  ///< the first rows, "FILE line N: reason"
 };
 
@@ -81,20 +84,34 @@ Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesyste
 std::vector<series::Interval> chapters_of(const AnalyzedRun& run, series::Interval whole);
 /// The meter's power in that time, and a few points on either side of it.
 Result<std::vector<series::Point>> load_meter(const AnalyzeInput& input, const Meter& meter, series::Interval time);
+/// The reads of its energy counter, likewise; empty where it has none.
+Result<std::vector<series::Point>> load_counter(const AnalyzeInput& input, const Meter& meter, series::Interval time);
+/// What a counter of that scope can be told to be wrong by.
+series::CounterOptions counter_options(Scope scope);
 /// The power of the whole run, chapter by chapter in order of time: of its one meter, or the sum of its meters on a
 /// common grid, plus what was declared. Each point comes once.
 Result<> each_chapter(const AnalyzeInput& input, const AnalyzedRun& run,
                       const std::function<void(const series::Series& chapter)>& look);
-/// The run's power as a line of bounded size, to be fed chapter by chapter.
+/// The run's power for a figure, fed chapter by chapter: as it is, or where there is more of it than a screen can show
+/// the mean of each column with the range around it.
 class PowerLine {
  public:
-  explicit PowerLine(const AnalyzedRun& run) : run_(run) {}
+  explicit PowerLine(const AnalyzedRun& run);
   void add(const series::Series& chapter);
-  report::PlotLine line() const { return line_; }
+  void draw(report::Plot& plot) const;
 
  private:
+  struct Column {
+    double sum_x = 0, sum = 0, low = 0, high = 0;
+    std::uint64_t count = 0;
+    bool behind_gap = false;
+  };
+
   const AnalyzedRun& run_;
+  bool dense_ = false;
+  bool gap_ = false;
   report::PlotLine line_;
+  std::vector<Column> columns_;
 };
 
 /// "run-1", or "the recording" when it has no name.

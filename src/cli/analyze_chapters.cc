@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "base/stats.h"
+#include "base/text.h"
 #include "cli/analyze.h"
+#include "series/clean.h"
 #include "series/counter.h"
 #include "series/fleet_sum.h"
 
@@ -19,6 +21,20 @@ Seconds usual_period(const AnalyzedRun& run) {
   for (const Meter& meter : run.meters)
     if (meter.period > Seconds(0)) periods.push_back(meter.period.value());
   return periods.empty() ? Seconds(0) : Seconds(median(periods));
+}
+
+Result<std::vector<series::Point>> load_parts(const AnalyzeInput& input, const std::vector<std::size_t>& parts,
+                                              series::Interval time) {
+  std::vector<series::Point> points;
+  for (const std::size_t part : parts) {
+    FLYBALL_ASSIGN(auto some, input.spool.load(part, time, kMargin));
+    points.insert(points.end(), some.begin(), some.end());
+  }
+  if (parts.size() > 1) {
+    std::stable_sort(points.begin(), points.end(),
+                     [](const series::Point& a, const series::Point& b) { return a.at < b.at; });
+  }
+  return points;
 }
 
 }  // namespace
@@ -41,17 +57,15 @@ std::vector<series::Interval> chapters_of(const AnalyzedRun& run, series::Interv
   return all;
 }
 
+series::CounterOptions counter_options(Scope scope) { return {Joules(0), series::plausible_power(scope)}; }
+
+Result<std::vector<series::Point>> load_counter(const AnalyzeInput& input, const Meter& meter, series::Interval time) {
+  return load_parts(input, meter.counter_parts, time);
+}
+
 Result<std::vector<series::Point>> load_meter(const AnalyzeInput& input, const Meter& meter, series::Interval time) {
-  std::vector<series::Point> points;
-  for (const std::size_t part : meter.parts) {
-    FLYBALL_ASSIGN(auto some, input.spool.load(part, time, kMargin));
-    points.insert(points.end(), some.begin(), some.end());
-  }
-  if (meter.parts.size() > 1) {
-    std::stable_sort(points.begin(), points.end(),
-                     [](const series::Point& a, const series::Point& b) { return a.at < b.at; });
-  }
-  if (meter.counter) return std::move(series::integrate_counter(points, {Joules(0), Watts(1e9)}).power);
+  FLYBALL_ASSIGN(auto points, load_parts(input, meter.parts, time));
+  if (meter.counter) return std::move(series::integrate_counter(points, counter_options(meter.scope)).power);
   return points;
 }
 
@@ -87,32 +101,68 @@ Result<> each_chapter(const AnalyzeInput& input, const AnalyzedRun& run,
   return {};
 }
 
-void PowerLine::add(const series::Series& chapter) {
-  constexpr std::size_t kAllPoints = 50'000;
-  report::PlotLine all = report::line_of(chapter, "total");
-  line_.name = all.name;
+namespace {
+
+/// A figure is some 800 pixels wide. Two points a pixel still look like a line; of more, means that are four pixels
+/// apart do, and the swing of steps goes into the range around them.
+constexpr std::uint64_t kMostPoints = 1600;
+constexpr std::size_t kColumns = 200;
+
+}  // namespace
+
+PowerLine::PowerLine(const AnalyzedRun& run) : run_(run) {
   std::uint64_t points = 0;
-  for (const Meter& meter : run_.meters) points = std::max(points, meter.points);
-  if (points <= kAllPoints) {
+  for (const Meter& meter : run.meters) points = std::max(points, meter.points);
+  dense_ = points > kMostPoints && run.recorded.length() > Seconds(0);
+  if (dense_) columns_.resize(kColumns);
+}
+
+void PowerLine::add(const series::Series& chapter) {
+  const report::PlotLine all = report::line_of(chapter, "total");
+  line_.name = all.name;
+  if (!dense_) {
     line_.points.insert(line_.points.end(), all.points.begin(), all.points.end());
     return;
   }
-  // First, lowest, highest and last of each column: what a screen can show (M4; Jugel et al., 2014).
-  constexpr double kColumns = 4000;
-  const double width = run_.recorded.length().value() / kColumns;
-  for (std::size_t from = 0; from < all.points.size();) {
-    const double column = std::floor(all.points[from].x / width);
-    std::size_t to = from, low = from, high = from;
-    for (; to < all.points.size() && std::floor(all.points[to].x / width) == column; ++to) {
-      if (all.points[to].y < all.points[low].y) low = to;
-      if (all.points[to].y > all.points[high].y) high = to;
+  const double start = run_.recorded.start.seconds();
+  const double width = run_.recorded.length().value() / static_cast<double>(kColumns);
+  for (const report::PlotPoint& p : all.points) {
+    if (!std::isfinite(p.y)) {
+      gap_ = true;
+      continue;
     }
-    std::vector<std::size_t> kept{from, low, high, to - 1};
-    std::sort(kept.begin(), kept.end());
-    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-    for (const std::size_t i : kept) line_.points.push_back(all.points[i]);
-    from = to;
+    const double place = std::clamp((p.x - start) / width, 0.0, static_cast<double>(kColumns - 1));
+    Column& column = columns_[static_cast<std::size_t>(place)];
+    if (column.count++ == 0) {
+      column.low = column.high = p.y;
+      column.behind_gap = gap_;
+    }
+    gap_ = false;
+    column.sum_x += p.x - start;
+    column.sum += p.y;
+    column.low = std::min(column.low, p.y);
+    column.high = std::max(column.high, p.y);
   }
+}
+
+void PowerLine::draw(report::Plot& plot) const {
+  if (!dense_) {
+    plot.lines.push_back(line_);
+    return;
+  }
+  const double start = run_.recorded.start.seconds();
+  report::PlotLine mean{
+      .name = "mean of " + format(run_.recorded.length() / static_cast<double>(kColumns)), .points = {}, .color = 0};
+  report::PlotBand range{.name = "lowest to highest", .columns = {}, .color = 0};
+  for (const Column& c : columns_) {
+    if (c.count == 0) continue;
+    const double n = static_cast<double>(c.count), x = start + c.sum_x / n;
+    if (c.behind_gap && !mean.points.empty()) mean.points.push_back({mean.points.back().x, report::kGap});
+    mean.points.push_back({x, c.sum / n});
+    range.columns.push_back({x, c.low, c.high});
+  }
+  plot.bands.push_back(std::move(range));
+  plot.lines.push_back(std::move(mean));
 }
 
 }  // namespace flyball::cli

@@ -50,6 +50,15 @@ class AnalyzeSink final : public series::Sink {
   AnalyzeInput& input_;
 };
 
+std::string rows_set_aside(const AnalyzeInput& input) {
+  constexpr std::size_t kNamed = 5;
+  std::string text = fmt::format("{} rows were set aside", input.quarantined);
+  for (std::size_t i = 0; i < std::min(kNamed, input.set_aside.size()); ++i)
+    text += (i == 0 ? ": " : "; ") + input.set_aside[i];
+  if (input.quarantined > kNamed) text += "; …";
+  return text;
+}
+
 Result<> read_all(const AnalyzeOptions& options, AnalyzeInput& input) {
   std::vector<std::string> files = options.files;
   if (!options.events.empty()) files.push_back(options.events);
@@ -58,22 +67,22 @@ Result<> read_all(const AnalyzeOptions& options, AnalyzeInput& input) {
     FLYBALL_ASSIGN(const series::ReadSummary summary, series::read_file(file, {}, sink));
     FLYBALL_TRY(input.spool.end_file());
     for (const std::string& warning : summary.warnings) input.warnings.push_back(fmt::format("{}: {}", file, warning));
-    if (summary.cut) input.warnings.push_back(file + ": the file is cut");
+    if (summary.cut && summary.warnings.empty()) input.warnings.push_back(file + ": the file is cut");
+    if (const std::string why = series::refusals_text(summary); !why.empty()) {
+      input.unusable += (input.unusable.empty() ? "" : "; ") + file + ": " + why;
+    }
     input.quarantined += summary.quarantined;
     input.points += summary.all_points();
     input.not_ok += summary.all_points() - summary.good_points();
   }
   std::uint64_t garbage = 0;
   for (const auto& part : input.spool.parts()) garbage += part.garbage;
-  if (garbage > 0) input.warnings.push_back(fmt::format("{} values cannot be true and are not used", garbage));
-  if (input.quarantined > 0) {
-    std::string text = fmt::format("{} rows were set aside", input.quarantined);
-    constexpr std::size_t kNamed = 5;
-    for (std::size_t i = 0; i < std::min(kNamed, input.set_aside.size()); ++i)
-      text += (i == 0 ? ": " : "; ") + input.set_aside[i];
-    if (input.quarantined > kNamed) text += "; …";
-    input.warnings.push_back(text);
+  if (garbage > 0) {
+    std::string text = fmt::format("{} values cannot be true and are not used", garbage);
+    if (!input.unusable.empty()) text += ": " + input.unusable;
+    input.warnings.push_back(std::move(text));
   }
+  if (input.quarantined > 0) input.warnings.push_back(rows_set_aside(input));
   if (input.spool.events_left_out() > 0)
     input.warnings.push_back(fmt::format("{} events beyond the first {} were not used", input.spool.events_left_out(),
                                          series::Spool::kMostEvents));
@@ -95,9 +104,19 @@ void join(Meter& meter, const series::Spool& spool, std::size_t index) {
   meter.points += part.points;
 }
 
-Result<Scope> choose_scope(const std::set<Scope>& there, const std::string& meter) {
-  if (there.empty())
-    return fail(ErrorCode::input, "no power was found in the files", {}, "see doc/signals.md for what is read");
+/// Why there is nothing to compute with, as far as the readers know.
+Error no_power(const AnalyzeInput& input) {
+  Error error{ErrorCode::input, "no power was found in the files", {}, "see doc/signals.md for what is read"};
+  if (!input.unusable.empty()) error.what += "; " + input.unusable;
+  if (input.quarantined > 0) error.what += "; " + rows_set_aside(input);
+  for (const std::string& warning : input.warnings)
+    if (error.what.find(warning) == std::string::npos) error.what += "; " + warning;
+  if (error.what.find(';') != std::string::npos) error.remedy = "mend what is named, or export the file again";
+  return error;
+}
+
+Result<Scope> choose_scope(const std::set<Scope>& there, const std::string& meter, const AnalyzeInput& input) {
+  if (there.empty()) return fail(no_power(input));
   std::string names;
   for (Scope s : there) names += std::string(names.empty() ? "" : ", ") + std::string(to_string(s));
   if (meter.empty()) {
@@ -111,7 +130,7 @@ Result<Scope> choose_scope(const std::set<Scope>& there, const std::string& mete
 }
 
 /// By run, the meters of one scope. Of a device's average power, instantaneous power and counter the first that says
-/// anything; parts of a series that came in several files belong together.
+/// anything, and the counter beside it; parts of a series that came in several files belong together.
 std::map<std::string, std::vector<Meter>> meters_by_run(const series::Spool& spool, Scope scope) {
   std::map<std::string, std::map<std::pair<std::string, Signal>, Meter>> all;
   for (std::size_t i = 0; i < spool.parts().size(); ++i) {
@@ -128,7 +147,12 @@ std::map<std::string, std::vector<Meter>> meters_by_run(const series::Spool& spo
   for (auto& [run, meters] : all) {
     std::string last;
     for (auto& [key, meter] : meters) {  // by device, then average, instant, counter
-      if (meter.points == 0 || key.first == last) continue;
+      if (meter.points == 0) continue;
+      if (meter.counter) meter.counter_parts = meter.parts;
+      if (key.first == last) {
+        if (meter.counter) runs[run].back().counter_parts = meter.parts;
+        continue;
+      }
       last = key.first;
       runs[run].push_back(std::move(meter));
     }
@@ -189,7 +213,7 @@ Result<series::RateSeries> rate(const std::string& text, const std::string& flag
     return fail(ErrorCode::input, "a rate below zero needs a series with its hours", flag);
   }
   constexpr std::size_t kLargest = 64 << 20;
-  FLYBALL_ASSIGN(const std::string csv, files.read(text, kLargest));
+  FLYBALL_ASSIGN(const std::string csv, read_input(files, text, kLargest));
   auto series = series::RateSeries::parse_csv(csv);
   if (!series) {
     Error error = series.error();
@@ -218,7 +242,7 @@ Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesyste
   for (const auto& part : input.spool.parts())
     if ((is_power(part.key.signal) || part.key.signal == Signal::energy) && part.points > 0)
       there.insert(part.key.scope);
-  FLYBALL_ASSIGN(input.scope, choose_scope(there, options.meter));
+  FLYBALL_ASSIGN(input.scope, choose_scope(there, options.meter, input));
   for (auto& [name, meters] : meters_by_run(input.spool, input.scope)) {
     AnalyzedRun run{name, std::move(meters), {}, {}, {}, false, options.tokens};
     for (const series::Event& e : input.spool.events())

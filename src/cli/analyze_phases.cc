@@ -55,6 +55,8 @@ struct Figures {
   Watts mean_power() const { return measured > Seconds(0) ? energy / measured : Watts(0); }
 };
 
+double coverage(Seconds measured, Seconds time) { return time > Seconds(0) ? std::min(1.0, measured / time) : 0; }
+
 /// The phases of all chapters, and the figures of each.
 struct Phases {
   series::PhaseReport found;
@@ -117,6 +119,7 @@ report::Json phase_json(const PhaseSpan& span, const Figures& figures) {
   one["duration_s"] = report::number((span.stop - span.start).value());
   one["mean_power_w"] = report::number(figures.mean_power().value());
   one["energy_j"] = report::number(figures.energy.value());
+  one["coverage_fraction"] = report::number(coverage(figures.measured, span.stop - span.start));
   one["inferred"] = span.inferred;
   one["confidence_fraction"] = report::number(span.confidence_fraction);
   return one;
@@ -173,12 +176,14 @@ report::Table phase_table(const AnalyzedRun& run, const Phases& phases) {
                       .columns = {{"phase", Align::left},
                                   {"spans", Align::right},
                                   {"time", Align::right},
+                                  {"measured", Align::right},
                                   {"mean power", Align::right},
-                                  {"energy", Align::right},
+                                  {"energy measured", Align::right},
                                   {"least confidence", Align::right}},
                       .rows = {}};
   for (const auto& [label, sum] : sums)
     table.rows.push_back({std::string(to_string(label)), std::to_string(sum.count), format(sum.time),
+                          format_percent(coverage(sum.figures.measured, sum.time), 1),
                           sum.figures.measured > Seconds(0) ? format(sum.figures.mean_power()) : "–",
                           format(sum.figures.energy), format_percent(sum.least_confidence, 0)});
   return table;
@@ -197,14 +202,14 @@ std::string remarks(const series::PhaseReport& found, const std::optional<Check>
   return text;
 }
 
-report::Plot phase_plot(const AnalyzedRun& run, report::PlotLine total, const series::PhaseReport& found,
+report::Plot phase_plot(const AnalyzedRun& run, const PowerLine& total, const series::PhaseReport& found,
                         const std::vector<Watts>& budgets) {
   report::Plot plot;
   plot.title = "Power and phases of " + title_of(run);
   plot.description = "Phases as found in the power itself";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  plot.lines.push_back(std::move(total));
+  total.draw(plot);
   plot.spans = report::spans_of(found.spans);
   for (Watts budget : budgets) plot.rules.push_back({budget.value(), "budget " + format(budget)});
   return plot;
@@ -237,7 +242,7 @@ Result<> analyze_phases(const AnalyzeOptions& options, Context& context) {
     const report::Table table = phase_table(run, phases);
     text += report::to_text(table) + remarks(found, check) + "\n\n";
     page.section(title_of(run))
-        .plot(phase_plot(run, line.line(), found, budgets))
+        .plot(phase_plot(run, line, found, budgets))
         .table(table)
         .paragraph(remarks(found, check));
   }

@@ -130,5 +130,110 @@ TEST_F(Analyze, RowsSetAsideAreCountedAndShownWithTheirLines) {
   EXPECT_NEAR(made["runs"][0]["energy_j"].get<double>(), 59 * 250, 1e-6);
 }
 
+TEST_F(Analyze, WhereThereIsNoPowerTheReasonsAreSaid) {
+  const auto told = [&](const std::string& text) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run({"analyze", "energy", put("x.csv", text)}), 2);
+    return testing::internal::GetCapturedStderr();
+  };
+  std::string negative = "time,gpu,power_w\n", dates = negative, commas = "time,0,1\n";
+  for (int i = 0; i < 60; ++i) {
+    negative += fmt::format("{},GPU-a,-{}\n", 1715960300 + i, 250 + i);
+    dates += fmt::format("05/17/2024 15:38:{:02},GPU-a,250\n", i);
+    commas += fmt::format("{},250,12,250,13\n", 1715960300 + i);
+  }
+  EXPECT_NE(told(negative).find("60 values from line 2 on ('-250'): it is below zero"), std::string::npos);
+  const std::string odd = told(dates);
+  EXPECT_NE(odd.find("60 rows were set aside"), std::string::npos) << odd;
+  EXPECT_NE(odd.find("line 2: the stamp's day and month cannot be told apart"), std::string::npos) << odd;
+  EXPECT_NE(odd.find("'05/17/2024 15:38:00'"), std::string::npos) << odd;
+  EXPECT_NE(told(commas).find("line 2: it has 5 cells where the header has 3 (with decimal commas"), std::string::npos);
+  EXPECT_EQ(run({"analyze", "energy", put("p.csv", node_power()), "--meter", "ac", "--price", dir_.file("absent")}), 2);
+}
+
+// 400 W and 600 W in turn, looked at only when it is 400: a counter knows better.
+TEST_F(Analyze, TheEnergyCounterCountsAndIntegratedPowerStandsBesideIt) {
+  std::string text = "time,uuid,power_w,energy_j\n";
+  for (int i = 0; i <= 600; ++i) text += fmt::format("{},GPU-a,400,{}\n", 1715960300 + i, 1000 + 500 * i);
+  const auto made = json({"analyze", "energy", put("c.csv", text)});
+  const auto& one = made["runs"][0];
+  EXPECT_NEAR(one["energy_j"].get<double>(), 600 * 500, 1e-6);
+  EXPECT_EQ(one["method"], "counter");
+  EXPECT_EQ(one["meters_by_counter"], 1);
+  EXPECT_NEAR(one["counter_energy_j"].get<double>(), 600 * 500, 1e-6);
+  EXPECT_NEAR(one["integrated_energy_j"].get<double>(), 600 * 400, 1e-6);
+  EXPECT_NE(made["warnings"].dump().find("differ by 25.00 %"), std::string::npos) << made["warnings"];
+  ASSERT_EQ(run({"analyze", "energy", dir_.file("c.csv")}), 0);
+  EXPECT_NE(files_.read("/out", 1 << 20)->find("+25.00 %"), std::string::npos);
+
+  // A counter that stands still does not count, and one in another unit is refused with the diagnosis.
+  std::string stuck = "time,uuid,power_w,energy_j\n", other = stuck;
+  for (int i = 0; i <= 600; ++i) {
+    stuck += fmt::format("{},GPU-a,400,1000\n", 1715960300 + i);
+    other += fmt::format("{},GPU-a,400,{}\n", 1715960300 + i, 0.4 * i);
+  }
+  const auto still = json({"analyze", "energy", put("s.csv", stuck)});
+  EXPECT_NEAR(still["runs"][0]["energy_j"].get<double>(), 600 * 400, 1e-6);
+  EXPECT_EQ(still["runs"][0]["method"], "trapezoid of power_average");
+  EXPECT_NE(still["warnings"].dump().find("stood still"), std::string::npos) << still["warnings"];
+  EXPECT_EQ(run({"analyze", "energy", put("u.csv", other)}), 2);
+}
+
+TEST_F(Analyze, ACounterThatMissesTimeIsFilledWithPower) {
+  std::string text = "time,uuid,power_w,energy_j\n";
+  for (int i = 0; i <= 600; ++i)
+    text += fmt::format("{},GPU-a,400,{}\n", 1715960300 + i,
+                        i >= 100 && i < 150 ? "" : std::to_string(i < 100 ? 400 * i : 400 * (i - 150)));
+  const auto made = json({"analyze", "energy", put("c.csv", text)});
+  // The counter began anew while it was not read: 51 s between its last read and the first of the next life.
+  EXPECT_NEAR(made["runs"][0]["energy_j"].get<double>(), 600 * 400, 1e-6);
+  EXPECT_EQ(made["runs"][0]["method"], "counter, power where it says nothing");
+  EXPECT_NEAR(made["runs"][0]["coverage_fraction"].get<double>(), 1, 1e-9);
+}
+
+// Long enough for three chapters, with one hole that is longer than a chapter.
+TEST_F(Analyze, AHoleAcrossTheSeamsOfChaptersIsCountedOnce) {
+  std::string text = "time,gpu,power_w\n";
+  constexpr int kPoints = 450'000;
+  constexpr double kPeriod = 0.2, kHole = 80'000;
+  for (int i = 0; i < kPoints; ++i)
+    text += fmt::format("{:.1f},GPU-a,{}\n", 1715960300 + kPeriod * i + (i < kPoints / 2 ? 0 : kHole), 300 + i % 2);
+  const auto made = json({"analyze", "energy", put("long.csv", text)});
+  const auto& one = made["runs"][0];
+  EXPECT_EQ(one["holes"], 1);
+  EXPECT_NEAR(one["coverage_fraction"].get<double>(), 90'000.0 / 170'000, 1e-4);
+  EXPECT_NEAR(one["mean_power_w"].get<double>(), 300.5, 1e-3);
+  const auto bridged = json({"analyze", "energy", dir_.file("long.csv"), "--bridge"});
+  EXPECT_EQ(bridged["runs"][0]["holes"], 1);
+  EXPECT_NEAR(bridged["runs"][0]["bridged_meter_s"].get<double>(), kHole + kPeriod, 1e-3);
+  EXPECT_NEAR(bridged["runs"][0]["mean_power_w"].get<double>(), 300.5, 1e-3) << "over all that has an energy";
+  ASSERT_EQ(run({"analyze", "energy", dir_.file("long.csv"), "--bridge"}), 0);
+  EXPECT_NE(files_.read("/out", 1 << 20)->find("Bridged, of all meters  "), std::string::npos);
+}
+
+TEST_F(Analyze, PhasesSayHowMuchOfTheirTimeWasMeasured) {
+  std::string text = "time,gpu,power_w\n";
+  for (int i = 0; i < 1800; ++i) {
+    if (i >= 400 && i < 850) continue;
+    text +=
+        fmt::format("{},GPU-a,{}\n", static_cast<double>(kStart) / 1000 + i, (i % 8 < 5 ? 600 : 420) + (i * 7919) % 5);
+  }
+  const auto made = json({"analyze", "phases", put("h.csv", text)});
+  double time = 0, measured = 0, energy = 0;
+  for (const auto& phase : made["runs"][0]["phases"]) {
+    const double lasted = phase["duration_s"].get<double>();
+    time += lasted;
+    measured += lasted * phase["coverage_fraction"].get<double>();
+    energy += phase["mean_power_w"].get<double>() * lasted * phase["coverage_fraction"].get<double>();
+    EXPECT_NEAR(phase["energy_j"].get<double>(),
+                phase["mean_power_w"].get<double>() * lasted * phase["coverage_fraction"].get<double>(), 1);
+  }
+  EXPECT_NEAR(measured, 1350, 15);
+  EXPECT_GT(energy, 0);
+  EXPECT_GE(time, measured);
+  ASSERT_EQ(run({"analyze", "phases", dir_.file("h.csv")}), 0);
+  EXPECT_NE(files_.read("/out", 1 << 20)->find("energy measured"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace flyball::cli

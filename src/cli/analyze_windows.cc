@@ -108,13 +108,13 @@ report::Plot exceedance_plot(const AnalyzedRun& run, const std::vector<series::E
   return plot;
 }
 
-report::Plot power_plot(const AnalyzedRun& run, report::PlotLine total, const std::vector<Watts>& budgets) {
+report::Plot power_plot(const AnalyzedRun& run, const PowerLine& total, const std::vector<Watts>& budgets) {
   report::Plot plot;
   plot.title = "Power of " + title_of(run);
   plot.description = "Total power with the budgets";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  plot.lines.push_back(std::move(total));
+  total.draw(plot);
   for (Watts budget : budgets) plot.rules.push_back({budget.value(), "budget " + format(budget)});
   return plot;
 }
@@ -148,7 +148,7 @@ Result<> analyze_windows(const AnalyzeOptions& options, Context& context) {
     const report::Table table = run_table(run, all);
     text += report::to_text(table) + "\n";
     page.section(title_of(run))
-        .plot(power_plot(run, line.line(), budgets))
+        .plot(power_plot(run, line, budgets))
         .plot(exceedance_plot(run, all, budgets))
         .table(table);
   }

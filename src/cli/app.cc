@@ -22,6 +22,10 @@ constexpr const char* kExitCodes =
     "Exit: 0 done; 1 failed; 2 bad usage, configuration or input; 3 refused for safety; 4 not supported here;\n"
     "      5 done but degraded; 130, 143 after SIGINT, SIGTERM";
 
+constexpr const char* kGlobalFlags =
+    "Of all commands: --config FILE, --state-dir DIR, --gpu UUID, --dry-run, -q, -v, --color WHEN, --output FILE,\n"
+    "      --json, --version; see flyball --help\n\n";
+
 /// $XDG_STATE_HOME/flyball, ~/.local/state/flyball (the XDG base directories), or /var/lib/flyball for root.
 std::string default_state_dir() {
   if (::geteuid() == 0) return "/var/lib/flyball";
@@ -147,7 +151,7 @@ CLI::App& Registry::add(const CommandInfo& info, CommandFunction run) {
   parser->fallthrough();
   std::string footer;
   if (!info.examples.empty()) footer = "Examples:\n" + info.examples + "\n\n";
-  parser->footer(footer + kExitCodes);
+  parser->footer(footer + kGlobalFlags + kExitCodes);
   entries_.push_back(std::make_unique<Entry>(Entry{parser, std::move(run)}));
   return *parser;
 }

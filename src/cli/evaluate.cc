@@ -10,6 +10,7 @@
 #include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/arguments.h"
 #include "cli/objective.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
@@ -307,7 +308,7 @@ Result<> run(const Options& options, Context& context) {
   if (!options.set.empty() && options.scenarios.empty()) {
     return fail(ErrorCode::input, "only scenarios have parameters", "--set", "leave it out with --curves");
   }
-  FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
+  FLYBALL_ASSIGN(how.duration, parse_duration(options.duration));
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
   Progress progress(context.options, context.clock);
@@ -368,9 +369,7 @@ void add_evaluate(Registry& registry) {
   command.add_option("--seeds", options->seeds, "Runs of each policy on each curve")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "The first of them")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_seed(command, options->seed, "The first of them");
   command.add_option("--noise", options->noise, "Of throughput in 10 s, white; on curves")
       ->type_name("FRACTION")
       ->capture_default_str();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,18 @@ struct Options {
   std::string source, licence;
 };
 
+report::Json points_json(const std::vector<curve::Point>& points) {
+  report::Json all = report::Json::array();
+  for (const curve::Point& each : points) {
+    report::Json point = report::Json::object();
+    point["power_limit_w"] = report::number(each.limit.watts().value());
+    point["time_s"] = report::number(each.time.value());
+    point["power_w"] = report::number(each.power.value());
+    all.push_back(std::move(point));
+  }
+  return all;
+}
+
 report::Json to_json(const curve::ErrorSummary& error) {
   report::Json made = report::Json::object();
   made["points"] = error.points;
@@ -43,14 +56,8 @@ Result<report::Json> fit_json(const std::string& file, const curve::CurveTable& 
     one["gpu"] = report::text(measured.gpu);
     one["workload"] = report::text(measured.workload);
     one["network"] = report::text(measured.network);
-    one["knots"] = report::Json::array();
-    for (const curve::Point& knot : fitted.knots()) {
-      report::Json point = report::Json::object();
-      point["power_limit_w"] = report::number(knot.limit.watts().value());
-      point["time_s"] = report::number(knot.time.value());
-      point["power_w"] = report::number(knot.power.value());
-      one["knots"].push_back(std::move(point));
-    }
+    one["measured"] = points_json(measured.points);
+    one["knots"] = points_json(fitted.knots());
     curves.push_back(std::move(one));
   }
   made["curves"] = std::move(curves);
@@ -92,16 +99,22 @@ Result<std::string> fit_text(const curve::CurveTable& table, const curve::HeldOu
   std::string text;
   for (const curve::MeasuredCurve& measured : table.curves) {
     FLYBALL_ASSIGN(const curve::Curve fitted, curve::Curve::monotone(measured.points));
-    report::Table knots{.caption = measured.name(),
+    report::Table knots{.caption = measured.name() + "\nfitted: never slower, and never less power, with more limit",
                         .columns = {{"limit", Align::right},
-                                    {"time", Align::right},
-                                    {"power", Align::right},
+                                    {"time measured", Align::right},
+                                    {"fitted", Align::right},
+                                    {"power measured", Align::right},
+                                    {"fitted", Align::right},
                                     {"slower by", Align::right},
                                     {"energy saved", Align::right}},
                         .rows = {}};
     for (const curve::Point& knot : fitted.knots()) {
       const Watts limit = knot.limit.watts();
-      knots.rows.push_back({format(limit), format(knot.time), format(knot.power),
+      const auto seen = std::find_if(measured.points.begin(), measured.points.end(),
+                                     [&](const curve::Point& p) { return p.limit == knot.limit; });
+      const bool known = seen != measured.points.end();
+      knots.rows.push_back({format(limit), known ? format(seen->time) : "–", format(knot.time),
+                            known ? format(seen->power) : "–", format(knot.power),
                             format_percent(1 - fitted.speed_fraction(limit)),
                             format_percent(1 - fitted.energy(limit) / fitted.energy(fitted.highest()))});
     }

@@ -40,10 +40,7 @@ Result<> Output::commit() {
   committed_ = true;
   struct stat info {};
   if (::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return write_to_device();
-  auto written = files_.write_atomically(path_, collected_);
-  // An absent folder is a mistake of the line, not something that this machine lacks.
-  if (!written && written.error().code == ErrorCode::unsupported) written.error().code = ErrorCode::input;
-  return written;
+  return files_.write_atomically(path_, collected_);
 }
 
 /// A pipe or a device is written to; only files are replaced.

@@ -8,7 +8,7 @@
 #include "base/presets.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/app.h"
+#include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/record_nodes.h"
 #include "cli/signals.h"
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
 }
 
 Result<Seconds> duration_of(const Options& options, const Source& source) {
-  if (!options.duration.empty()) return parse_seconds(options.duration);
+  if (!options.duration.empty()) return parse_duration(options.duration);
   if (source.real_time) return Seconds(0);  // until it is stopped
   return Seconds(600);
 }
@@ -165,7 +165,7 @@ Result<> record(const Options& options, Context& context) {
   }
   if (options.source == "twin-nodes") {
     FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
-    FLYBALL_ASSIGN(const Seconds lasting, parse_seconds(options.duration.empty() ? "10min" : options.duration));
+    FLYBALL_ASSIGN(const Seconds lasting, parse_duration(options.duration.empty() ? "10min" : options.duration));
     return record_nodes(std::move(scenario), lasting, path, context);
   }
   FLYBALL_ASSIGN(const auto source, open_source(options, context));
@@ -175,7 +175,11 @@ Result<> record(const Options& options, Context& context) {
                 "name another file");
   }
   if (context.options.dry_run) {
-    return context.out.write(fmt::format("would record {} every {} into {}\n", source->name, format(interval), path));
+    return say_plan(context, "record",
+                    {{"Source", source->name},
+                     {"Interval", format(interval)},
+                     {"Duration", duration > Seconds(0) ? format(duration) : "until stopped"},
+                     {"Recording", "would be written: " + path}});
   }
   FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
   Clock& clock = *source->clock;
@@ -229,7 +233,7 @@ void add_record(Registry& registry) {
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "Of the twin: same seed, same recording")->capture_default_str();
+  add_seed(command, options->seed, "Of the twin: same seed, same recording");
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")
       ->expected(1)

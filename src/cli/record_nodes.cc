@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "twin/node.h"
@@ -73,8 +74,11 @@ Result<> record_nodes(twin::Scenario scenario, Seconds duration, const std::stri
   }
   const std::string events = path + ".events.csv";
   if (context.options.dry_run) {
-    return context.out.write(
-        fmt::format("would record the nodes of {} into {} and {}\n", scenario.plant(), path, events));
+    return say_plan(context, "record",
+                    {{"Source", "the nodes of " + scenario.plant()},
+                     {"Duration", format(duration)},
+                     {"Recording", "would be written: " + path},
+                     {"Events", "would be written: " + events}});
   }
   FLYBALL_ASSIGN(twin::Machine machine, scenario.build());
   const auto recording = twin::record_nodes(machine, duration, kSimulatedStart, scenario.name);

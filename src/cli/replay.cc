@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/replay.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -215,7 +216,8 @@ void add_replay(Registry& registry) {
            "  flyball run --record run.fbr; flyball replay run.fbr --policy recorded\n"
            "      the same decisions again, to the last bit, or where they differ\n"
            "  flyball replay smi.csv --policy static:250W --zone Europe/Berlin\n"
-           "      what another policy would have asked for; nothing is set, nothing is saved\n"
+           "      what another policy would have asked for; nothing is set, nothing is saved. The limits in the\n"
+           "      recording hold: those that its own run wrote freeze nobody, those that nobody explains do\n"
            "  flyball replay run.fbr\n"
            "  flyball replay run.fbr --to csv --output points.csv --events events.csv\n"
            "  flyball replay smi.csv --zone Europe/Berlin --fold later --json\n"
@@ -226,7 +228,7 @@ void add_replay(Registry& registry) {
   command.add_option("--policy", options->policy, "Run the loop with it: see flyball policy list, or recorded")
       ->type_name("NAME");
   add_objective(command, options->objective);
-  command.add_option("--seed", options->seed, "With --policy: the policy's (default 1)");
+  add_seed(command, options->seed, "With --policy: the policy's (default 1)");
   command.add_option("--decision", options->decision, "With --policy: between decisions (default as recorded, or 10s)")
       ->type_name("TIME");
   command.add_option("--to", options->to, "Write all points as: csv")->type_name("FORMAT");

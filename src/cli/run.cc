@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/app.h"
+#include "cli/arguments.h"
 #include "cli/objective.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -47,17 +48,16 @@ std::string arguments_json(const RunOptions& options, const twin::Scenario& scen
 
 Result<> say_plan(const RunOptions& options, const twin::Scenario& scenario, const Objective& objective,
                   Seconds duration, const std::string& ledger_path, Context& context) {
-  report::Table table;
-  table.columns = {{""}, {""}};
-  table.rows = {{"Plant", scenario.plant()},
-                {"Policy", options.observe_only ? "none (observe only)" : options.policy},
-                {"Objective", objective_text(objective)},
-                {"Duration", format(duration) + " simulated"},
-                {"Seed", std::to_string(options.seed)},
-                {"Ledger", "would be written: " + ledger_path}};
-  if (!options.record.empty()) table.rows.push_back({"Recording", "would be written: " + options.record});
-  if (!options.report.empty()) table.rows.push_back({"Report", "would be written: " + options.report});
-  return context.out.write(report::to_text(table));
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"Plant", scenario.plant()},
+      {"Policy", options.observe_only ? "none (observe only)" : options.policy},
+      {"Objective", objective_text(objective)},
+      {"Duration", format(duration) + " simulated"},
+      {"Seed", std::to_string(options.seed)},
+      {"Ledger", "would be written: " + ledger_path}};
+  if (!options.record.empty()) rows.emplace_back("Recording", "would be written: " + options.record);
+  if (!options.report.empty()) rows.emplace_back("Report", "would be written: " + options.report);
+  return cli::say_plan(context, "run", rows);
 }
 
 }  // namespace
@@ -183,7 +183,8 @@ namespace {
 
 Result<> run_on_twin(const RunOptions& options, const Settings& settings, const Objective& objective,
                      Context& context) {
-  FLYBALL_ASSIGN(const Seconds duration, parse_seconds(options.duration.empty() ? kDefaultDuration : options.duration));
+  FLYBALL_ASSIGN(const Seconds duration,
+                 parse_duration(options.duration.empty() ? kDefaultDuration : options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
   for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
@@ -300,9 +301,7 @@ void add_run(Registry& registry) {
   command
       .add_option("--duration", options->duration, "Of the run: 30min, 6h (default: the twin 6h, else until stopped)")
       ->type_name("TIME");
-  command.add_option("--seed", options->seed, "Same seed, same result")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_seed(command, options->seed, "Same seed, same result");
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")
       ->expected(1)

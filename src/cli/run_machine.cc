@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -82,15 +83,13 @@ Result<std::unique_ptr<guard::LimitAuthority>> guard_of(const RunOptions& option
 
 Result<> say_plan(const control::LiveRunOptions& how, const Objective& objective, const std::string& ledger_path,
                   Context& context) {
-  report::Table table;
-  table.columns = {{""}, {""}};
-  table.rows = {{"Plant", how.plant},
-                {"Policy", how.observe_only ? "none (observe only)" : how.policy},
-                {"Objective", objective_text(objective)},
-                {"Duration", how.duration ? format(*how.duration) : "until stopped"},
-                {"Decides", "every " + format(how.decision)},
-                {"Ledger", "would be written: " + ledger_path}};
-  return context.out.write(report::to_text(table));
+  return cli::say_plan(context, "run",
+                       {{"Plant", how.plant},
+                        {"Policy", how.observe_only ? "none (observe only)" : how.policy},
+                        {"Objective", objective_text(objective)},
+                        {"Duration", how.duration ? format(*how.duration) : "until stopped"},
+                        {"Decides", "every " + format(how.decision)},
+                        {"Ledger", "would be written: " + ledger_path}});
 }
 
 }  // namespace
@@ -102,7 +101,7 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
   }
   control::LiveRunOptions how;
   if (!options.duration.empty()) {
-    FLYBALL_ASSIGN(how.duration, parse_seconds(options.duration));
+    FLYBALL_ASSIGN(how.duration, parse_duration(options.duration));
   }
   // In workers of its own: a call that hangs costs one board, not the run.
   const std::string library = options.nvml_library.empty() ? nvml::kDefaultLibrary : options.nvml_library;

@@ -1,7 +1,12 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "base/presets.h"
+#include "base/text.h"
 #include "cli/app.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -49,6 +54,25 @@ report::Json to_json(const twin::Scenario& scenario, const Measured& data) {
   return one;
 }
 
+/// As `--set` takes it, in the unit that people read it in where that is as exact; bytes, which it takes as a number,
+/// with the unit behind them.
+std::string readable(const twin::ParameterInfo& p) {
+  constexpr std::string_view kHertz = "Hz";
+  if (p.value.ends_with(kHertz)) {
+    const auto hertz = parse_double(std::string_view(p.value).substr(0, p.value.size() - kHertz.size()));
+    for (const auto& [unit, factor] : {std::pair{"GHz", 1e9}, std::pair{"MHz", 1e6}, std::pair{"kHz", 1e3}}) {
+      if (hertz && *hertz >= factor && format_exact(*hertz / factor).size() < p.value.size() - kHertz.size())
+        return format_exact(*hertz / factor) + unit;
+    }
+  }
+  if (p.key.ends_with("_bytes")) {
+    const auto bytes = parse_double(p.value);
+    if (bytes && *bytes >= 1024.0 * 1024)
+      return fmt::format("{} ({:.4g} GiB)", p.value, *bytes / (1024.0 * 1024 * 1024));
+  }
+  return p.value;
+}
+
 Result<> scenarios(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const std::string folder, presets_folder());
   FLYBALL_ASSIGN(std::vector<std::string> names, twin::scenario_names(context.files, folder));
@@ -69,7 +93,7 @@ Result<> scenarios(const Options& options, Context& context) {
     made["scenarios"].push_back(to_json(scenario, data));
     list.rows.push_back({each, scenario.summary, data.name.empty() ? "parametric" : data.name});
     for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) {
-      detail.rows.push_back({p.key, p.value, scenario.source(p)});
+      detail.rows.push_back({p.key, readable(p), scenario.source(p)});
     }
     detail.caption = "sha256 " + scenario.hash() + (data.source.empty() ? "" : "\n" + data.source);
   }

@@ -25,7 +25,8 @@ constexpr std::string_view kAsRecorded = "recorded";
 /// Where a recording has a hole, polls are held for so long, as a live loop would; then time leaps to its end.
 constexpr Seconds kPolledHole{60};
 
-/// The past cannot be written. Where the recording tells what became of the very same wish, that is the answer.
+/// The past cannot be written. Where the recorded policy runs again and the recording tells what became of the very
+/// same wish, that is the answer.
 class PastAuthority final : public guard::LimitAuthority {
  public:
   void feed(const guard::WriteOutcome& outcome) { outcomes_.push_back(outcome); }
@@ -122,8 +123,14 @@ class StoppableBytes final : public ByteSource {
 class Player final : public series::Sink {
  public:
   Player(const series::Survey& survey, const ReplayRunOptions& options, ReplayRun& run, policy::Policy& policy,
-         const RecordedPolicy& plan, WallTime start)
-      : survey_(survey), options_(options), run_(run), start_(start), clock_(start), driver_(clock_) {
+         const RecordedPolicy& plan, bool as_recorded, WallTime start)
+      : survey_(survey),
+        options_(options),
+        run_(run),
+        start_(start),
+        clock_(start),
+        driver_(clock_),
+        as_recorded_(as_recorded) {
     for (const series::Survey::One& one : survey.series()) {
       roles_.push_back(role_of(one));
     }
@@ -280,6 +287,9 @@ class Player final : public series::Sink {
       return;
     }
     if (const auto record = loop_->tick()) decided(*record);
+    // Another policy only wishes: the limits that the recorded run wrote are the plant's own and nobody's interference.
+    // They held from behind the poll at which they were written.
+    for (const guard::WriteOutcome& outcome : std::exchange(written_, {})) loop_->adopt(outcome);
   }
 
   /// A step that had ended, and the job told of it only later.
@@ -324,7 +334,9 @@ class Player final : public series::Sink {
       return;
     }
     if (event.kind == "limit_write") {
-      if (const auto outcome = parse_write_event(event)) authority_.feed(*outcome);
+      const auto outcome = parse_write_event(event);
+      if (outcome && as_recorded_) authority_.feed(*outcome);
+      if (outcome && !as_recorded_) written_.push_back(*outcome);
       return;
     }
     constexpr std::size_t kMostHeld = 100'000;
@@ -430,6 +442,8 @@ class Player final : public series::Sink {
   double shown_tokens_ = 0;
   std::int64_t unseen_from_ns_ = INT64_MAX;
   std::deque<series::Event> recorded_;
+  std::vector<guard::WriteOutcome> written_;  ///< by the recorded run, since the last poll
+  bool as_recorded_;
   std::unordered_map<DeviceId, std::pair<Milliwatts, Milliwatts>> ranges_;
   std::unordered_map<DeviceId, GpuProposal> last_wish_;
   bool started_ = false, stopped_ = false;
@@ -502,7 +516,7 @@ Result<ReplayRun> replay_run(const std::function<Result<std::unique_ptr<ByteSour
   run.span = {*start, *start};
   if (as_recorded && survey.events().contains("decision")) run.audit.emplace();
   FLYBALL_ASSIGN(const auto policy, policy::make(plan.policy, plan.objective));
-  Player player(survey, options, run, *policy, plan, *start);
+  Player player(survey, options, run, *policy, plan, as_recorded, *start);
   FLYBALL_ASSIGN(auto bytes, open());
   FLYBALL_TRY(
       series::read_bytes(std::make_unique<StoppableBytes>(std::move(bytes), player.stopped()), name, reading, player));

@@ -1,6 +1,8 @@
 #pragma once
 // The loop run again from a recording: a policy sees what was seen then and says what it would have asked for. Nothing
 // can be set in the past, so what it asks for changes nothing of what it sees next: proposals come out, never a saving.
+// The limits in the recording are the plant's truth. Those that the recorded run itself wrote freeze no other policy;
+// limits that neither explains, a brake, holes and a hung job do, as they would live.
 //
 // A recording that a run of the loop made (run_recorder.h) can be audited: with the same policy, every observation and
 // every decision must come out again to the last bit. The outcomes of its writes are played back for that.

@@ -127,6 +127,54 @@ TEST(ReplayRun, AChangedReadingIsFoundByTheAudit) {
   EXPECT_NE(again->audit->first_difference.find("observed="), std::string::npos) << again->audit->first_difference;
 }
 
+/// The same recording with what `bend` makes of each point.
+std::string rewritten(const std::string& bytes,
+                      const std::function<void(const series::SeriesKey&, series::Point&)>& bend) {
+  series::RecordingSink sink;
+  EXPECT_TRUE(series::read_bytes(raw_bytes_in_memory(bytes), "a", {}, sink));
+  MemoryFilesystem disk;
+  const auto writer =
+      *series::RecordingWriter::open(disk, "/bent.fbr", {kStart, MonoTime(), "", "test", "bent", Seconds(0.5)});
+  const auto mono = [](WallTime at) { return MonoTime(at.nanoseconds() - kStart.nanoseconds()); };
+  for (const series::Series& series : sink.recording.series) {
+    const auto number = writer->begin_series(series.key);
+    for (series::Point p : series.points) {
+      bend(series.key, p);
+      EXPECT_TRUE(writer->point(number, mono(p.at), p.value, p.status));
+    }
+  }
+  for (const series::Event& e : sink.recording.events) EXPECT_TRUE(writer->event(mono(e.at), e));
+  EXPECT_TRUE(writer->close(mono(kStart), "done"));
+  return disk.content("/bent.fbr");
+}
+
+TEST(ReplayRun, LimitsThatTheRecordedRunWroteFreezeNoOtherPolicy) {
+  const auto recorded = record_run("sweep", 4, 3600_s);
+  ASSERT_EQ(recorded->run.frozen, 0u);
+  for (const char* policy : {"static:200W", "pi", "model", "none"}) {
+    SCOPED_TRACE(policy);
+    const auto other = replay(recorded->bytes(), with_policy(policy));
+    ASSERT_TRUE(other) << other.error().message();
+    EXPECT_EQ(other->decisions, recorded->run.decisions);
+    EXPECT_EQ(other->frozen, 0u);
+    for (const Finding& f : other->findings) EXPECT_FALSE(f.code.starts_with("limit.")) << f.what;
+  }
+}
+
+TEST(ReplayRun, ALimitThatNobodyExplainsStillFreezes) {
+  const auto recorded = record_run("static:200W", 4, 1800_s);
+  const WallTime from = kStart + 600_s, to = kStart + 900_s;
+  const std::string bent = rewritten(recorded->bytes(), [&](const series::SeriesKey& key, series::Point& p) {
+    if (key.signal == Signal::limit_enforced && p.at >= from && p.at < to) p.value = 150;
+  });
+  const auto other = replay(bent, with_policy("static:230W"));
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_GE(other->frozen, 29u);
+  EXPECT_LE(other->frozen, 31u);
+  EXPECT_TRUE(std::any_of(other->findings.begin(), other->findings.end(),
+                          [](const Finding& f) { return f.code == "limit.external"; }));
+}
+
 TEST(ReplayRun, ARecordingOfReadingsAloneIsReplayedWithANamedPolicy) {
   twin::MachineParameters parameters;
   parameters.gpus = 2;

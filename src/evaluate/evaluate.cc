@@ -245,7 +245,13 @@ Estimate pooled_ratio(const Evaluation& evaluation, const PolicyScores& scores) 
 Result<> check(const Options& options) {
   if (options.policies.empty()) return fail(ErrorCode::input, "there is no policy to evaluate", "--policies");
   for (const std::string& policy : options.policies) {
-    if (!is_hindsight(policy)) FLYBALL_TRY(policy::make(policy, options.objective));
+    if (is_hindsight(policy)) continue;
+    if (auto made = policy::make(policy, options.objective); !made) {
+      Error error = std::move(made.error());
+      if (error.remedy.starts_with("known are")) error.remedy += ", and in hindsight static, oracle";
+      error.where = "--policies";
+      return fail(std::move(error));
+    }
   }
   if (options.duration < options.interval * 60.0) {
     return fail(ErrorCode::input, "a run is shorter than 60 decisions", "--duration", "give more than 10 min");

@@ -249,7 +249,8 @@ Result<Request> parse_request(std::string_view line, std::uint64_t& id) {
     request.acquire.sticky = fields.flag("sticky");
   }
   request.lease = fields.number("lease");
-  for (const Json& entry : fields.list("writes")) request.writes.push_back(parse_write(entry, fields));
+  if (request.verb == Verb::write)
+    for (const Json& entry : fields.list("writes")) request.writes.push_back(parse_write(entry, fields));
   request.reason = fields.text("reason");
   if (request.verb == Verb::lift || request.verb == Verb::allow) request.devices = fields.devices("devices");
   if (const auto power = fields.real("meter_w")) request.meter = Watts(*power);

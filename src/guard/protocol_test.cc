@@ -40,6 +40,14 @@ TEST(Protocol, RequestsComeThrough) {
   EXPECT_EQ(written.writes[1].locked_clocks, write.writes[1].locked_clocks);
 }
 
+TEST(Protocol, WritesOfAnotherVerbAreNone) {
+  std::uint64_t id = 0;
+  const auto hello =
+      parse_request(R"({"v":1,"id":2,"verb":"hello","writes":[{"device":"GPU-a","power_limit_mw":2999}]})", id);
+  ASSERT_TRUE(hello);
+  EXPECT_TRUE(hello->writes.empty());
+}
+
 TEST(Protocol, LimitsAreWholeMilliwatts) {
   std::uint64_t id = 0;
   const auto request =

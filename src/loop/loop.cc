@@ -289,23 +289,45 @@ bool Loop::write(DecisionRecord& record) {
   return all;
 }
 
+void Loop::Board::expect(const guard::WriteOutcome& outcome) {
+  switch (outcome.state) {
+    case guard::WriteState::applied:
+    case guard::WriteState::unchanged:
+      expected = outcome.enforced ? *outcome.enforced : outcome.accepted;
+      deferred.reset();
+      break;
+    case guard::WriteState::deferred:
+      expected.reset();
+      deferred = outcome.accepted;
+      break;
+    case guard::WriteState::refused:
+    case guard::WriteState::failed:
+      break;
+  }
+}
+
+Loop::Board* Loop::board_of(const DeviceId& device) {
+  const auto found =
+      std::find_if(boards_.begin(), boards_.end(), [&](const Board& b) { return b.meter.device() == device; });
+  return found == boards_.end() ? nullptr : &*found;
+}
+
+void Loop::adopt(const guard::WriteOutcome& recorded) {
+  if (Board* const board = board_of(recorded.device)) board->expect(recorded);
+}
+
 bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
   bool all = true;
   for (const guard::WriteOutcome& outcome : outcomes) {
-    const auto board = std::find_if(boards_.begin(), boards_.end(),
-                                    [&](const Board& b) { return b.meter.device() == outcome.device; });
-    if (board == boards_.end()) continue;
+    Board* const board = board_of(outcome.device);
+    if (board == nullptr) continue;
+    board->expect(outcome);
     switch (outcome.state) {
       case guard::WriteState::applied:
-      case guard::WriteState::unchanged:
-        if (outcome.state == guard::WriteState::applied) ++writes_;
-        board->expected = outcome.enforced ? *outcome.enforced : outcome.accepted;
-        board->deferred.reset();
-        break;
       case guard::WriteState::deferred:
         ++writes_;
-        board->expected.reset();
-        board->deferred = outcome.accepted;
+        break;
+      case guard::WriteState::unchanged:
         break;
       case guard::WriteState::refused:
       case guard::WriteState::failed:
@@ -317,6 +339,16 @@ bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
     }
     clear("write.refused", outcome.device);
     clear("write.failed", outcome.device);
+    const bool power = outcome.asked > Milliwatts(0);
+    const auto [low, high] = std::minmax(outcome.asked, outcome.accepted);
+    if (power && high - low > options_.limit_tolerance) {
+      find(
+          Severity::info, "write.bounded", outcome.device,
+          "a limit of " + format(outcome.asked) + " was asked for, " + format(outcome.accepted) + " is what may be set",
+          "`flyball doctor` shows the board's range");
+    } else if (power) {
+      clear("write.bounded", outcome.device);
+    }
   }
   return all;
 }

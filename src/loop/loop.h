@@ -64,6 +64,8 @@ class Loop {
   std::optional<DecisionRecord> tick();
   /// From the next decision on; the policy keeps what it has learnt. Refused as the policy refuses it.
   Result<> set_objective(const Objective& objective);
+  /// A replay only: what the run that was recorded had written is what holds now, whatever this loop asked for.
+  void adopt(const guard::WriteOutcome& recorded);
   /// Ends the lease, so that the guard gives back what was found. Safe to call twice and after a failed start.
   Result<std::vector<guard::RestoreOutcome>> finish();
 
@@ -90,6 +92,8 @@ class Loop {
     bool limiter = false;                ///< in this interval: enforced below what we asked, or a brake
     bool foreign = false;                ///< in this interval: enforced above what we asked
     bool lost = false;
+
+    void expect(const guard::WriteOutcome& outcome);
   };
 
   void poll();
@@ -103,6 +107,7 @@ class Loop {
   void measure_block(const Sample<WorkloadProgress>& progress);
   /// True if all that was asked holds or is on its way.
   bool write(DecisionRecord& record);
+  Board* board_of(const DeviceId& device);
   bool note_outcomes(const std::vector<guard::WriteOutcome>& outcomes);
   void keep_lease();
   /// Reports the onset of a condition once; `clear` ends it.

@@ -154,6 +154,19 @@ TEST(Loop, AGuardThatComesBackIsAskedAgain) {
   EXPECT_LE(rig.authority.refused, 8) << "1, 2, 4 … 10 s apart, not at each poll";
 }
 
+TEST(Loop, ALimitThatTheBoardDoesNotTakeIsSaidOnce) {
+  Rig rig;
+  rig.policy.wish = [](const Observation& o) { return wish_for(o, Milliwatts(1'000)); };
+  rig.run(60_s);
+  ASSERT_TRUE(rig.found("write.bounded"));
+  EXPECT_EQ(rig.findings.size(), 1u);
+  EXPECT_NE(rig.findings[0].what.find("1.00 W was asked for, 100.0 W"), std::string::npos) << rig.findings[0].what;
+  Rig within;
+  within.policy.wish = [](const Observation& o) { return wish_for(o, Milliwatts(150'000)); };
+  within.run(60_s);
+  EXPECT_FALSE(within.found("write.bounded"));
+}
+
 TEST(Loop, FreezesWhenSomeoneOutsideLimitsTheBoard) {
   Rig rig;
   rig.policy.wish = [](const Observation& o) { return wish_for(o, 200'000_mW); };

@@ -15,6 +15,11 @@ bool measured(const Account& account) { return account.coverage_fraction > 0; }
 bool has_power(const Account& account) { return measured(account) && account.duration > Seconds(0); }
 bool has_tokens(const Account& account) { return measured(account) && account.tokens > 0; }
 
+Watts mean_power(const Account& account, Seconds bridged) {
+  return bridged > Seconds(0) ? account.energy / (account.duration * account.coverage_fraction + bridged)
+                              : account.mean_power();
+}
+
 Json value_if(bool known, double value) { return known ? number(value) : Json(nullptr); }
 std::string text_if(bool known, std::string text) { return known ? std::move(text) : "–"; }
 
@@ -25,10 +30,10 @@ std::string energy_text(Joules energy) {
 
 }  // namespace
 
-void add_account(Json& into, const Account& account, const std::string& currency) {
+void add_account(Json& into, const Account& account, const std::string& currency, Seconds bridged) {
   into["energy_j"] = value_if(measured(account), account.energy.value());
   into["duration_s"] = number(account.duration.value());
-  into["mean_power_w"] = value_if(has_power(account), account.mean_power().value());
+  into["mean_power_w"] = value_if(has_power(account), mean_power(account, bridged).value());
   into["tokens"] = number(account.tokens);
   into["tokens_per_mwh"] = value_if(has_tokens(account), account.tokens_per_mwh());
   into["wh_per_1000_tokens"] = value_if(has_tokens(account), account.wh_per_1000_tokens());
@@ -47,7 +52,7 @@ Json to_json(const Account& account, const std::string& currency) {
 }
 
 Table account_table(const std::vector<std::string>& titles, const std::vector<Account>& accounts,
-                    const std::string& currency) {
+                    const std::string& currency, const std::vector<Seconds>& bridged) {
   Table table;
   table.columns.push_back({"", Align::left});
   for (const std::string& title : titles) table.columns.push_back({title, Align::right});
@@ -58,7 +63,11 @@ Table account_table(const std::vector<std::string>& titles, const std::vector<Ac
   };
   row("Energy", [](const Account& a) { return text_if(measured(a), energy_text(a.energy)); });
   row("Duration", [](const Account& a) { return format(a.duration); });
-  row("Mean power", [](const Account& a) { return text_if(has_power(a), format(a.mean_power())); });
+  row("Mean power", [&](const Account& a) {
+    const auto number = static_cast<std::size_t>(&a - accounts.data());
+    const Seconds more = number < bridged.size() ? bridged[number] : Seconds(0);
+    return text_if(has_power(a), format(mean_power(a, more)));
+  });
   row("Tokens", [](const Account& a) { return format_count(a.tokens); });
   row("Tokens per MWh", [](const Account& a) { return text_if(has_tokens(a), format_count(a.tokens_per_mwh())); });
   row("Wh per 1,000 tokens",

@@ -15,11 +15,11 @@ namespace flyball::report {
 /// known of an account without coverage, so its energy is null too.
 Json to_json(const Account& account, const std::string& currency = {});
 
-/// Adds the same keys to `into`.
-void add_account(Json& into, const Account& account, const std::string& currency = {});
+/// Adds the same keys to `into`. `bridged`: time that is not covered and yet has energy, for the mean power.
+void add_account(Json& into, const Account& account, const std::string& currency = {}, Seconds bridged = {});
 
 /// One column of values for each account, one row for each quantity.
 Table account_table(const std::vector<std::string>& titles, const std::vector<Account>& accounts,
-                    const std::string& currency = {});
+                    const std::string& currency = {}, const std::vector<Seconds>& bridged = {});
 
 }  // namespace flyball::report

@@ -40,6 +40,7 @@ svg.plot { width: 100%; height: auto; font: 12px system-ui, "Segoe UI", "DejaVu 
 .plot text { fill: var(--soft); } .plot .e { text-anchor: end; } .plot .m { text-anchor: middle; }
 .plot .grid path { stroke: var(--line); fill: none; } .plot .l { fill: none; stroke-width: 1.5; stroke-linejoin: round; stroke-linecap: round; }
 .plot .dash { stroke-dasharray: 5 4; stroke-linecap: butt; } .plot .dots { stroke-width: 4; }
+.plot .band { opacity: .3; stroke-linecap: butt; }
 .plot .rule { stroke: var(--alarm); stroke-width: 1.5; stroke-dasharray: 8 4; } .plot .rule-t { fill: var(--alarm); }
 .c0 { stroke: var(--c0); } .c1 { stroke: var(--c1); } .c2 { stroke: var(--c2); } .c3 { stroke: var(--c3); }
 .c4 { stroke: var(--c4); } .c5 { stroke: var(--c5); } .c6 { stroke: var(--c6); } .c7 { stroke: var(--c7); }

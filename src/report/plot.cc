@@ -24,6 +24,8 @@ constexpr double kBottom = 46;
 constexpr double kLegendLine = 20;
 constexpr double kCharacterWidth = 7.2;  // of 12 px system fonts, upper side
 constexpr int kColors = 8;
+constexpr double kRuleGap = 6;
+constexpr double kTextHeight = 14;
 
 /// The range of what is drawn; widened where it has no width.
 struct Range {
@@ -158,8 +160,19 @@ struct Shown {
   std::vector<int> colors;
   std::vector<std::string> span_labels;  ///< in order of appearance
   std::vector<const PlotRule*> rules;
+  std::vector<const PlotBand*> bands;
   std::string left_out;
+  double right = kRight;  ///< margin
 };
+
+double text_width(const std::string& text) { return static_cast<double>(display_width(text)) * kCharacterWidth; }
+
+std::string rule_label(const PlotRule& rule) {
+  constexpr std::size_t kLongest = 24;
+  std::string text = clean_utf8(rule.label);
+  if (display_width(text) > kLongest) text = clean_utf8(text.substr(0, kLongest - 1)) + "…";
+  return text;
+}
 
 Shown choose(const Plot& plot) {
   Shown shown;
@@ -179,6 +192,10 @@ Shown choose(const Plot& plot) {
   for (const PlotRule& rule : plot.rules) {
     if (shown.rules.size() < kMostRules && drawable(plot.y, rule.y)) shown.rules.push_back(&rule);
   }
+  for (const PlotBand& band : plot.bands)
+    if (shown.bands.size() < kMostBands) shown.bands.push_back(&band);
+  for (const PlotRule* rule : shown.rules)
+    shown.right = std::max(shown.right, text_width(rule_label(*rule)) + 2 * kRuleGap);
   if (plot.lines.size() > kMostLines) {
     shown.left_out = fmt::format("{} of {} lines are drawn. ", kMostLines, plot.lines.size());
   }
@@ -196,6 +213,12 @@ struct Key {
 
 std::vector<Key> legend(const Shown& shown) {
   std::vector<Key> keys;
+  for (const PlotBand* band : shown.bands) {
+    if (!band->name.empty())
+      keys.push_back(
+          {fmt::format("<path class=\"l c{} band\" d=\"M9 0V12\" style=\"stroke-width:18\"/>", band->color % kColors),
+           band->name});
+  }
   for (std::size_t i = 0; i < shown.lines.size(); ++i) {
     const PlotLine& line = *shown.lines[i];
     if (line.name.empty()) continue;
@@ -236,6 +259,7 @@ struct Frame {
   Scale y;
   double top;
   double bottom;
+  double right;  ///< its edge
 };
 
 std::string draw_axes(const Plot& plot, const Frame& f) {
@@ -243,15 +267,17 @@ std::string draw_axes(const Plot& plot, const Frame& f) {
   std::string labels;
   for (const Tick& tick : ticks(plot.y, f.y.low(), f.y.high(), 6)) {
     const std::string y = number(f.y.pixel(tick.value));
-    svg += fmt::format("<path d=\"M{} {}H{}\"/>", number(kLeft), y, number(kWidth - kRight));
+    svg += fmt::format("<path d=\"M{} {}H{}\"/>", number(kLeft), y, number(f.right));
     labels += fmt::format("<text class=\"e\" x=\"{}\" y=\"{}\" dy=\"4\">{}</text>\n", number(kLeft - 8), y,
                           escape_html(tick.label));
   }
   for (const Tick& tick : ticks(plot.x, f.x.low(), f.x.high(), 8)) {
-    const std::string x = number(f.x.pixel(tick.value));
+    const double at = f.x.pixel(tick.value);
+    const std::string x = number(at);
     svg += fmt::format("<path d=\"M{} {}V{}\"/>", x, number(f.bottom), number(f.bottom + 5));
-    labels += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x, number(f.bottom + 19),
-                          escape_html(tick.label));
+    const bool cut = at + text_width(tick.label) / 2 > kWidth;  // the edge of the figure
+    labels += fmt::format("<text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>\n", cut ? 'e' : 'm', cut ? number(kWidth) : x,
+                          number(f.bottom + 19), escape_html(tick.label));
   }
   svg += "</g>\n" + labels;
   std::string x_label = plot.x.label;
@@ -260,7 +286,7 @@ std::string draw_axes(const Plot& plot, const Frame& f) {
     const std::string to = format_rfc3339(WallTime(std::llround(f.x.high()) * 1'000'000'000)).substr(0, 10);
     x_label = fmt::format("{} (UTC, {})", x_label, from == to ? from : from + " to " + to);
   }
-  svg += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", number((kLeft + kWidth - kRight) / 2),
+  svg += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", number((kLeft + f.right) / 2),
                      number(f.bottom + 38), escape_html(x_label));
   return svg + fmt::format("<text class=\"m\" transform=\"translate(13 {}) rotate(-90)\">{}</text>\n",
                            number((f.top + f.bottom) / 2), escape_html(plot.y.label));
@@ -275,8 +301,8 @@ std::string draw_spans(const Plot& plot, const Shown& shown, const Frame& f) {
     for (const PlotSpan& span : plot.spans) {
       if (span.label != shown.span_labels[i] || !(span.to >= span.from)) continue;
       if (!f.x.places(span.from) || !f.x.places(span.to) || span.to < f.x.low() || span.from > f.x.high()) continue;
-      const double from = std::clamp(f.x.pixel(span.from), kLeft, kWidth - kRight - 1);
-      const double to = std::clamp(f.x.pixel(span.to), kLeft, kWidth - kRight);
+      const double from = std::clamp(f.x.pixel(span.from), kLeft, f.right - 1);
+      const double to = std::clamp(f.x.pixel(span.to), kLeft, f.right);
       const auto first = static_cast<std::size_t>(std::llround(from));
       const auto last = std::max(first + 1, static_cast<std::size_t>(std::llround(to)));
       std::fill(touched.begin() + static_cast<std::ptrdiff_t>(first),
@@ -297,6 +323,16 @@ std::string draw_spans(const Plot& plot, const Shown& shown, const Frame& f) {
 
 std::string draw_lines(const Shown& shown, const Frame& f) {
   std::string svg;
+  for (const PlotBand* band : shown.bands) {
+    std::string path;
+    for (const PlotBand::Column& c : band->columns) {
+      if (!f.x.places(c.x) || !f.y.places(c.low) || !f.y.places(c.high)) continue;
+      path += 'M' + place(f.x.pixel(c.x), f.y.pixel(c.low)) + 'V' + number(f.y.pixel(c.high));
+    }
+    const double width = 1.05 * (f.right - kLeft) / static_cast<double>(std::max<std::size_t>(1, band->columns.size()));
+    svg += fmt::format("<path class=\"l c{} band\" style=\"stroke-width:{:.2f}\" d=\"{}\"/>\n", band->color % kColors,
+                       width, path);
+  }
   for (std::size_t i = 0; i < shown.lines.size(); ++i) {
     const PlotLine& line = *shown.lines[i];
     PathBuilder path(line.kind, f.x, f.y);
@@ -309,12 +345,16 @@ std::string draw_lines(const Shown& shown, const Frame& f) {
 
 std::string draw_rules(const Shown& shown, const Frame& f) {
   std::string svg;
-  for (const PlotRule* rule : shown.rules) {
+  std::vector<const PlotRule*> rules = shown.rules;
+  std::sort(rules.begin(), rules.end(), [](const PlotRule* a, const PlotRule* b) { return a->y > b->y; });
+  double free_from = f.top;  // labels of rules that are near each other stand below one another
+  for (const PlotRule* rule : rules) {
     const double y = f.y.pixel(rule->y);
-    const double text_y = y - 5 < f.top + 8 ? y + 14 : y - 5;
-    svg += fmt::format("<path class=\"rule\" d=\"M{} {}H{}\"/><text class=\"e rule-t\" x=\"{}\" y=\"{}\">{}</text>\n",
-                       number(kLeft), number(y), number(kWidth - kRight), number(kWidth - kRight - 6), number(text_y),
-                       escape_html(rule->label));
+    const double text_y = std::max(y + 4, free_from);
+    free_from = text_y + kTextHeight;
+    svg += fmt::format("<path class=\"rule\" d=\"M{} {}H{}\"/><text class=\"rule-t\" x=\"{}\" y=\"{}\">{}</text>\n",
+                       number(kLeft), number(y), number(f.right), number(f.right + kRuleGap), number(text_y),
+                       escape_html(rule_label(*rule)));
   }
   return svg;
 }
@@ -329,6 +369,15 @@ std::string describe(const Plot& plot, const Shown& shown) {
     }
     text += range.empty() ? fmt::format("{}: no values. ", line->name)
                           : fmt::format("{}: {:.4g} to {:.4g} {}. ", line->name, range.low, range.high, plot.y.unit);
+  }
+  for (const PlotBand* band : shown.bands) {
+    Range range;
+    for (const PlotBand::Column& c : band->columns) {
+      if (drawable(plot.y, c.low)) range.add(c.low);
+      if (drawable(plot.y, c.high)) range.add(c.high);
+    }
+    if (!range.empty())
+      text += fmt::format("{}: {:.4g} to {:.4g} {}. ", band->name, range.low, range.high, plot.y.unit);
   }
   return text + shown.left_out;
 }
@@ -346,6 +395,14 @@ std::string to_svg(const Plot& plot, const std::string& id) {
       if (drawable(plot.y, point.y)) y.add(point.y);
     }
   }
+  for (const PlotBand* band : shown.bands) {
+    for (const PlotBand::Column& c : band->columns) {
+      if (!drawable(plot.x, c.x) || !drawable(plot.y, c.low) || !drawable(plot.y, c.high)) continue;
+      x.add(c.x);
+      y.add(c.low);
+      y.add(c.high);
+    }
+  }
   if (x.empty()) {
     for (const PlotSpan& span : plot.spans) {
       if (drawable(plot.x, span.from) && drawable(plot.x, span.to)) x.add(span.from), x.add(span.to);
@@ -360,8 +417,9 @@ std::string to_svg(const Plot& plot, const std::string& id) {
   x = widened(x, plot.x);
   y = padded(y, plot.y);
   const double bottom = height - kBottom;
-  const Frame f{Scale(x.low, x.high, kLeft, kWidth - kRight, is_logarithmic(plot.x)),
-                Scale(y.low, y.high, bottom, legend_height, is_logarithmic(plot.y)), legend_height, bottom};
+  const double right = kWidth - shown.right;
+  const Frame f{Scale(x.low, x.high, kLeft, right, is_logarithmic(plot.x)),
+                Scale(y.low, y.high, bottom, legend_height, is_logarithmic(plot.y)), legend_height, bottom, right};
 
   const std::string safe_id = escape_html(id);
   std::string svg = fmt::format(

@@ -34,6 +34,16 @@ struct PlotLine {
   bool dashed = false;
 };
 
+/// From lowest to highest at each x, behind the lines: where there is more than a screen can show, beside its mean.
+struct PlotBand {
+  struct Column {
+    double x = 0, low = 0, high = 0;
+  };
+  std::string name;
+  std::vector<Column> columns;
+  int color = 0;
+};
+
 /// A shaded stretch of x. Spans of one label share a colour and one entry of the legend.
 struct PlotSpan {
   double from = 0;
@@ -41,7 +51,7 @@ struct PlotSpan {
   std::string label;
 };
 
-/// A horizontal line: a budget, a threshold.
+/// A horizontal line: a budget, a threshold. Its label stands in the margin, where no line can run over it.
 struct PlotRule {
   double y = 0;
   std::string label;
@@ -67,6 +77,7 @@ struct Plot {
   Axis x;
   Axis y;
   std::vector<PlotLine> lines;
+  std::vector<PlotBand> bands;
   std::vector<PlotSpan> spans;
   std::vector<PlotRule> rules;
 };
@@ -75,6 +86,7 @@ struct Plot {
 constexpr std::size_t kMostLines = 32;
 constexpr std::size_t kMostSpanLabels = 8;
 constexpr std::size_t kMostRules = 8;
+constexpr std::size_t kMostBands = 4;
 
 /// `id` must be unique on the page.
 std::string to_svg(const Plot& plot, const std::string& id);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/golden.h"
 #include "base/random.h"
@@ -261,6 +262,49 @@ TEST(Plot, Golden) {
   plot.spans = {{60, 90, "checkpoint"}, {200, 230, "evaluation"}};
   plot.rules = {{350, "budget 350 W"}};
   EXPECT_EQ(golden_difference("report/plot.svg", to_svg(plot, "p")), "");
+}
+
+// Where the text of an SVG stands: its x and anchor.
+double text_x(const std::string& svg, const std::string& text) {
+  const auto at = svg.rfind("<text", svg.find('>' + text + '<'));
+  return std::strtod(svg.c_str() + svg.find("x=\"", at) + 3, nullptr);
+}
+
+TEST(Plot, LabelsOfRulesStandBesideTheCurveAndNotUponEachOther) {
+  Plot plot;
+  plot.lines = {{.name = "p", .points = {{0, 100}, {10, 200}}}};
+  plot.rules = {{150, "budget 150 W"}, {151, "budget 151 W"}};
+  const std::string svg = to_svg(plot, "p");
+  const auto end = svg.find('H', svg.find("class=\"rule\""));
+  const double edge = std::strtod(svg.c_str() + end + 1, nullptr);
+  EXPECT_GT(text_x(svg, "budget 150 W"), edge);
+  EXPECT_GT(text_x(svg, "budget 151 W"), edge);
+  const auto y_of = [&](const std::string& text) {
+    const auto at = svg.rfind("y=\"", svg.find('>' + text + '<'));
+    return std::strtod(svg.c_str() + at + 3, nullptr);
+  };
+  EXPECT_GE(y_of("budget 150 W") - y_of("budget 151 W"), 12);
+}
+
+TEST(Plot, TheLastTickIsNotCutOff) {
+  Plot plot;
+  plot.x = {.label = "time", .unit = "", .kind = AxisKind::utc};
+  plot.lines = {{.name = "p", .points = {{0, 100}, {3600, 200}}}};
+  const std::string svg = to_svg(plot, "p");
+  const auto at = svg.rfind("<text", svg.find(">01:00<"));
+  EXPECT_EQ(svg.compare(at, 15, "<text class=\"e\""), 0) << svg.substr(at, 60);
+}
+
+TEST(Plot, ABandIsDrawnBehindItsMeanAndDescribed) {
+  Plot plot;
+  plot.y.unit = "W";
+  plot.bands = {{.name = "range", .columns = {{0, 50, 150}, {1, 60, 900}}, .color = 2}};
+  plot.lines = {{.name = "mean", .points = {{0, 100}, {1, 400}}, .color = 2}};
+  const std::string svg = to_svg(plot, "p");
+  EXPECT_NE(svg.find("range: 50 to 900 W"), std::string::npos);
+  const auto band = svg.find("c2 band", svg.find("class=\"grid\""));
+  EXPECT_LT(band, svg.find("class=\"l c2\"", band));
+  EXPECT_EQ(to_svg(plot, "p").find("nan"), std::string::npos);
 }
 
 }  // namespace

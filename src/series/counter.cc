@@ -160,11 +160,28 @@ void count(CounterIntegral& sum, CounterEvent event) {
 
 }  // namespace
 
+void add(CounterIntegral& sum, const CounterIntegral& next) {
+  sum.energy += next.energy;
+  sum.asked += next.asked;
+  sum.covered += next.covered;
+  sum.advances += next.advances;
+  sum.repeats += next.repeats;
+  sum.wraps += next.wraps;
+  sum.ambiguous += next.ambiguous;
+  sum.resets += next.resets;
+  sum.dips += next.dips;
+  sum.implausible += next.implausible;
+  sum.unusable += next.unusable;
+  sum.longest_repeat = std::max(sum.longest_repeat, next.longest_repeat);
+  sum.gaps.insert(sum.gaps.end(), next.gaps.begin(), next.gaps.end());
+}
+
 CounterIntegral integrate_counter(std::span<const Point> counter, const CounterOptions& options,
                                   std::optional<Interval> clip) {
   CounterIntegral sum;
   CounterReader reader(options);
   std::optional<WallTime> first, last, changed;
+  WallTime known = clip ? clip->start : WallTime();
   for (const Point& p : counter) {
     const CounterStep step = reader.read(MonoTime(p.at.nanoseconds()), Joules(p.value), p.status);
     count(sum, step.event);
@@ -178,10 +195,13 @@ CounterIntegral integrate_counter(std::span<const Point> counter, const CounterO
     const WallTime from = clip ? std::max(begin, clip->start) : begin;
     const WallTime to = clip ? std::min(p.at, clip->stop) : p.at;
     if (!(from < to)) continue;
+    if (clip && from > known) sum.gaps.push_back({known, from});
+    known = to;
     sum.energy += step.increment * ((to - from) / step.span);
     sum.covered += to - from;
     sum.power.push_back({p.at, step.power().value(), Status::ok});
   }
+  if (clip && known < clip->stop) sum.gaps.push_back({known, clip->stop});
   if (clip)
     sum.asked = std::max(Seconds(0), clip->length());
   else if (first)
@@ -230,16 +250,8 @@ void judge(Divergence& d, const CounterIntegral& c, const Integral& p, double th
 
 }  // namespace
 
-Divergence compare_counter(std::span<const Point> counter, std::span<const Point> power, const CounterOptions& options,
-                           double threshold, std::optional<Interval> clip) {
+Divergence compare_energies(const CounterIntegral& c, const Integral& p, double threshold) {
   Divergence d;
-  const Samples samples = usable_samples(power);
-  const Samples reads = usable_samples(counter);
-  if (!clip && samples.size() > 1 && reads.size() > 1)
-    clip = Interval{std::max(samples.origin, reads.origin),
-                    std::min(samples.instant_of(samples.t_s.back()), reads.instant_of(reads.t_s.back()))};
-  const CounterIntegral c = integrate_counter(counter, options, clip);
-  const Integral p = integrate_power(samples, clip);
   d.counter = c.energy;
   d.integral = p.energy;
   constexpr double kEnough = 0.9;  // of the time, for a comparison of totals to mean anything
@@ -257,13 +269,23 @@ Divergence compare_counter(std::span<const Point> counter, std::span<const Point
                            format_percent(c.coverage_fraction(), 0));
     return d;
   }
-  if (reads.size() < 2) {
+  if (c.advances + c.repeats + c.wraps + c.ambiguous + c.resets + c.dips + c.implausible == 0) {
     d.counts = Believed::integral;
     d.reason = "there is no energy counter: integrated power counts";
     return d;
   }
   judge(d, c, p, threshold);
   return d;
+}
+
+Divergence compare_counter(std::span<const Point> counter, std::span<const Point> power, const CounterOptions& options,
+                           double threshold, std::optional<Interval> clip) {
+  const Samples samples = usable_samples(power);
+  const Samples reads = usable_samples(counter);
+  if (!clip && samples.size() > 1 && reads.size() > 1)
+    clip = Interval{std::max(samples.origin, reads.origin),
+                    std::min(samples.instant_of(samples.t_s.back()), reads.instant_of(reads.t_s.back()))};
+  return compare_energies(integrate_counter(counter, options, clip), integrate_power(samples, clip), threshold);
 }
 
 }  // namespace flyball::series

@@ -80,9 +80,13 @@ struct CounterIntegral {
   std::vector<Point> power;  ///< at the end of each good span; W
   std::uint64_t advances = 0, repeats = 0, wraps = 0, ambiguous = 0, resets = 0, dips = 0, implausible = 0,
                 unusable = 0;
-  Seconds longest_repeat;  ///< longest time without a change
+  Seconds longest_repeat;      ///< longest time without a change
+  std::vector<Interval> gaps;  ///< of the clip, if there was one: about these it says nothing
   double coverage_fraction() const { return asked > Seconds(0) ? std::min(1.0, covered / asked) : 0; }
 };
+
+/// `next` is the stretch of the same counter behind `sum`; the power at each span's end is not kept.
+void add(CounterIntegral& sum, const CounterIntegral& next);
 
 /// `counter` in J; its stamps are anchored monotonic times, as recordings have them. An increment that straddles an end
 /// of the clip is divided by time.
@@ -107,5 +111,8 @@ struct Divergence {
 Divergence compare_counter(std::span<const Point> counter, std::span<const Point> power,
                            const CounterOptions& options = {}, double threshold = 0.05,
                            std::optional<Interval> clip = {});
+
+/// The same of totals over one time, as far as each covers it.
+Divergence compare_energies(const CounterIntegral& counter, const Integral& power, double threshold = 0.05);
 
 }  // namespace flyball::series

@@ -14,6 +14,8 @@ void add_piece(Integral& sum, double t0, double p0, double t1, double p1, double
   if (!(b > a)) return;
   if (hole) {
     ++sum.holes;
+    sum.begins_in_hole = sum.begins_in_hole || t0 < from;
+    sum.ends_in_hole = t1 > to;
     sum.longest_hole = std::max(sum.longest_hole, Seconds(t1 - t0));
     if (!bridge) return;
   }
@@ -32,6 +34,21 @@ void add_edge(Integral& sum, double distance, double value, double period) {
 }
 
 }  // namespace
+
+Integral& Integral::operator+=(const Integral& next) {
+  begins_in_hole = asked > Seconds(0) ? begins_in_hole : next.begins_in_hole;
+  holes += next.holes - (ends_in_hole && next.begins_in_hole ? 1 : 0);
+  ends_in_hole = next.ends_in_hole;
+  longest_hole = std::max(longest_hole, next.longest_hole);
+  energy += next.energy;
+  asked += next.asked;
+  covered += next.covered;
+  bridged += next.bridged;
+  edges += next.edges;
+  period = std::max(period, next.period);
+  used += next.used;
+  return *this;
+}
 
 Integral integrate_power(const Samples& s, std::optional<Interval> clip, const GapRule& rule) {
   Integral sum;

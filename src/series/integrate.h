@@ -25,7 +25,13 @@ struct Integral {
   std::uint64_t used = 0;
   std::uint64_t holes = 0;
   Seconds longest_hole;
+  bool begins_in_hole = false;  ///< the clip
+  bool ends_in_hole = false;
   Skipped skipped;
+
+  /// The stretch behind this one: a hole across the seam is one hole. `skipped` is not added: the two may have been
+  /// cut from the same points.
+  Integral& operator+=(const Integral& next);
 
   /// Share of the asked time that was measured; bridged holes do not count.
   double coverage_fraction() const { return asked > Seconds(0) ? std::min(1.0, (covered + edges) / asked) : 0; }

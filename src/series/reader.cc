@@ -95,6 +95,10 @@ Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::str
   ReadSummary summary;
   auto head = read_head(*bytes);
   if (!head) return named(std::move(head.error()));
+  if (head->empty() && !bytes->damage().empty()) {
+    return fail(ErrorCode::input, fmt::format("nothing of it can be read: {}", bytes->damage()), name,
+                "fetch it again, or read what was compressed");
+  }
   Format format = options.format;
   if (format == Format::detect) {
     const auto found = detect_format(*head);
@@ -112,7 +116,8 @@ Result<ReadSummary> read_bytes(std::unique_ptr<ByteSource> bytes, const std::str
   if (!done) return named(done.error());
   if (const std::string damage = bytes->damage(); !damage.empty()) {
     summary.cut = true;
-    intake.warn(fmt::format("{}; what lies behind is lost", damage));
+    intake.warn(fmt::format("{} behind {} bytes of content, {} rows; what lies behind is lost", damage, summary.bytes,
+                            summary.rows));
   }
   if (summary.cut) intake.warn("the input stops inside its last line; what may be cut of it was not used");
   return summary;

@@ -51,6 +51,15 @@ struct ReadOptions {
   std::size_t max_line_bytes = 1 << 16;
 };
 
+/// Why values of a kind could not be used, how many, and the first of them.
+struct Refusal {
+  static constexpr std::size_t kMostKinds = 20;
+  std::string reason;
+  std::uint64_t count = 0;
+  std::uint64_t line = 0;
+  std::string value;
+};
+
 struct ReadSummary {
   Format format = Format::detect;
   std::uint64_t bytes = 0;  ///< after decompression
@@ -63,12 +72,15 @@ struct ReadSummary {
   std::uint64_t repeated_stamps = 0;  ///< points kept out: the same time again
   std::uint64_t suspect_stamps = 0;   ///< points kept out: far ahead of their neighbours
   std::uint64_t repeated_headers = 0;
+  std::vector<Refusal> refusals;      ///< of values that cannot be true or read; at most kMostKinds
   bool cut = false;                   ///< the input stopped inside a line, a block or a compressed stream
   std::vector<std::string> warnings;  ///< at most 100, each once
 
   std::uint64_t good_points() const { return points[static_cast<std::size_t>(Status::ok)]; }
   std::uint64_t all_points() const;
 };
+/// "60 values from line 2 on: '-250' is below zero; …"; empty if all could be used.
+std::string refusals_text(const ReadSummary& summary);
 
 /// Reads a file, plain or compressed, whatever its size, in bounded memory. An error means that the file could not be
 /// read or is in no known format; damage inside it is in the summary and in the sink's quarantine.

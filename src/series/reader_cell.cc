@@ -53,16 +53,40 @@ bool read_hexadecimal(std::string_view cell, double& value) {
   return error == std::errc() && end == cell.data() + cell.size();
 }
 
-/// A number with one decimal comma. Three digits behind it could as well be thousands.
+/// Three digits behind the only comma could as well be thousands, but not behind a zero or four digits and more.
+bool thousands_or_decimals(std::string_view cell) {
+  const auto comma = cell.find(',');
+  if (comma == std::string_view::npos || cell.size() - comma - 1 != 3) return false;
+  std::string_view whole = cell.substr(0, comma);
+  if (whole.starts_with('-')) whole.remove_prefix(1);
+  return !whole.empty() && whole.size() <= 3 && whole[0] != '0';
+}
+
+/// A number with one decimal comma.
 bool read_comma_number(std::string_view cell, double& value) {
   const auto comma = cell.find(',');
-  if (comma == std::string_view::npos || cell.size() > 40 || cell.size() - comma - 1 == 3) return false;
+  if (comma == std::string_view::npos || cell.size() > 40 || thousands_or_decimals(cell)) return false;
   std::string text(cell);
   text[comma] = '.';
   return parse_decimal(text, value);
 }
 
 }  // namespace
+
+std::string_view why_garbage(std::string_view cell) {
+  cell = trim(cell);
+  const auto last = cell.find_last_of("0123456789.");
+  if (last == std::string_view::npos) return "it is no number, and no word that says why there is none";
+  const std::string_view number = cell.substr(0, last + 1);
+  if (thousands_or_decimals(number))
+    return "the comma may stand before decimals or thousands; write a decimal point, and no mark for thousands";
+  if (number.find(',') != std::string_view::npos) return "it has marks for thousands; write digits and a decimal point";
+  double value = 0;
+  if (parse_decimal(number, value)) return "its unit is unknown, or not one of what the column measures";
+  if (number.find_first_not_of("0123456789.eE+-") == std::string_view::npos)
+    return "it is beyond what a number can hold";
+  return "it is no number";
+}
 
 std::optional<Scale> scale_of(std::string_view unit, Signal signal) {
   for (const auto& known : kUnits) {
@@ -88,7 +112,7 @@ Status read_odd_cell(std::string_view cell, const CellRule& rule, double& value)
     if (!named) return reason_of(cell);
     scale = *named;
   }
-  if (!parse_decimal(number, value) && !(rule.comma_decimals && read_comma_number(number, value))) {
+  if (!parse_decimal(number, value) && !read_comma_number(number, value)) {
     return reason_of(cell);
   }
   value = scale(value);

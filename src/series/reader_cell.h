@@ -25,14 +25,16 @@ std::optional<Scale> scale_of(std::string_view unit, Signal signal);
 
 struct CellRule {
   Signal signal = Signal::power_average;
-  Scale scale;                  ///< of a number without unit
-  bool comma_decimals = false;  ///< "250,12" is 250.12; "1,234" could be either and is garbage
-  std::string_view unit = {};   ///< what cells name as their unit if they do, for speed; `scale` is its scale
+  Scale scale;                 ///< of a number without unit
+  std::string_view unit = {};  ///< what cells name as their unit if they do, for speed; `scale` is its scale
 };
 
-/// `ok` and the value in the signal's base unit, or the reason. 16 bytes behind the cell must be readable, as behind
+/// `ok` and the value in the signal's base unit, or the reason. A comma inside a cell is a decimal one ("250,12");
+/// "1,234" could be either and is garbage. 16 bytes behind the cell must be readable, as behind
 /// every view that a LineReader or CsvReader gives.
 Status read_odd_cell(std::string_view cell, const CellRule& rule, double& value);
+/// Of a cell that was garbage: what is wrong with it and what would be right.
+std::string_view why_garbage(std::string_view cell);
 inline Status read_cell(std::string_view cell, const CellRule& rule, double& value) {
   while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
   const char* at = cell.data();

@@ -135,7 +135,7 @@ class DcgmReader {
                      intake_.series({*device, field.signal, Scope::board, fmt::format("dcgm dmon {}", field.tag)}));
       double value = 0;
       const std::string_view cell = words_[entity + 2 + i];
-      Status status = read_cell(cell, {field.signal, {}, false}, value);
+      Status status = read_cell(cell, {field.signal, {}}, value);
       if (status == Status::ok && is_dcgm_blank(value)) status = Status::missing;
       if (!line.ended && i + 1 == values) {
         status = Status::missing;

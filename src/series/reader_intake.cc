@@ -67,6 +67,26 @@ Result<std::uint32_t> Intake::series(const SeriesKey& key) {
   return handle;
 }
 
+void Intake::refuse(std::string_view reason, std::uint64_t line, std::string_view value) {
+  auto& all = summary_.refusals;
+  const auto known = std::find_if(all.begin(), all.end(), [&](const Refusal& r) { return r.reason == reason; });
+  if (known != all.end()) {
+    ++known->count;
+  } else if (all.size() < Refusal::kMostKinds) {
+    all.push_back({std::string(reason), 1, line, std::string(value.substr(0, 40))});
+  }
+}
+
+void Intake::impossible(const PlausibleRange& range, double value, std::uint64_t line) {
+  if (value == 0) return refuse("nothing that answers draws 0 W: the meter had no value", line, "0");
+  if (value < 0 && range.low == 0)
+    return refuse("it is below zero; if the meter counts the other way round, turn its sign", line,
+                  format_exact(value));
+  refuse(fmt::format("it is outside {} to {}; see the unit in the header", format_exact(range.low),
+                     format_exact(range.high)),
+         line, format_exact(value));
+}
+
 void Intake::event(const Event& event) {
   ++summary_.events;
   sink_.event(event);
@@ -120,6 +140,15 @@ void RecordingSink::quarantine(const Quarantined& row) {
   constexpr std::size_t kKept = 1000;
   ++recording.quarantined_count;
   if (recording.quarantined.size() < kKept) recording.quarantined.push_back(row);
+}
+
+std::string refusals_text(const ReadSummary& summary) {
+  std::string text;
+  for (const Refusal& r : summary.refusals) {
+    text += fmt::format("{}{} value{} from line {} on ('{}'): {}", text.empty() ? "" : "; ", r.count,
+                        r.count == 1 ? "" : "s", r.line, r.value, r.reason);
+  }
+  return text;
 }
 
 std::uint64_t ReadSummary::all_points() const {

@@ -32,11 +32,14 @@ class Intake {
     State& state = states_[series];
     const PlausibleRange& range = state.range;
     const bool possible = value >= range.low && value <= range.high && !(value == 0 && range.zero_is_absent);
+    if (!possible) impossible(range, value, line);
     give(state, Point{at, value, possible ? Status::ok : Status::garbage}, line, text);
   }
   void absent(std::uint32_t series, WallTime at, Status why, std::uint64_t line, std::string_view text) {
     give(states_[series], Point{at, 0, why}, line, text);
   }
+  /// A value that could not be used, for the summary: points themselves carry their status.
+  void refuse(std::string_view reason, std::uint64_t line, std::string_view value);
   void event(const Event& event);
   void set_aside(std::uint64_t line, std::string reason, std::string_view text);
   void warn(std::string text);
@@ -60,6 +63,7 @@ class Intake {
     ++summary_.points[static_cast<std::size_t>(point.status)];
     sink_.point(state.sink_number, point);
   }
+  void impossible(const PlausibleRange& range, double value, std::uint64_t line);
   bool odd_stamp(State& state, std::int64_t at_ns, std::uint64_t line, std::string_view text);
 
   Sink& sink_;

@@ -152,7 +152,7 @@ std::optional<Layout> nvidia_smi_layout(const Header& header, Intake& intake) {
     ValueColumn value{
         i,
         {DeviceId(), column->signal, column->scope, fmt::format("nvidia-smi {}", base)},
-        {column->signal, scale.value_or(Scale{}), true, unit.empty() || unit == column->unit ? column->unit : ""}};
+        {column->signal, scale.value_or(Scale{}), unit.empty() || unit == column->unit ? column->unit : ""}};
     if (!add_value(layout, std::move(value))) intake.warn(fmt::format("the column '{}' is there twice", header[i]));
   }
   const auto time = find_column(header, {"timestamp"});
@@ -191,7 +191,7 @@ std::optional<Layout> node_power_layout(const Header& header) {
     if (!cell) continue;
     layout.values.push_back({*cell,
                              {DeviceId(), Signal::power_average, scope, fmt::format("node power csv {}", name)},
-                             {Signal::power_average, {}, false}});
+                             {Signal::power_average, {}}});
   }
   if (layout.values.empty()) return std::nullopt;
   return layout;
@@ -256,9 +256,8 @@ std::optional<Layout> table_layout(const Header& header, const ReadOptions& opti
       scale = scale_of(unit, signal);
     }
     if (!scale) continue;
-    ValueColumn value{i,
-                      {DeviceId(), signal, scope_of_name(base, otherwise), fmt::format("csv {}", header[i])},
-                      {signal, *scale, false}};
+    ValueColumn value{
+        i, {DeviceId(), signal, scope_of_name(base, otherwise), fmt::format("csv {}", header[i])}, {signal, *scale}};
     if (layout.row_key == RowKey::none) {
       std::string name(base);
       std::replace_if(

@@ -1,5 +1,7 @@
 #include "series/reader_stamp.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -15,7 +17,10 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // No telemetry of this kind is older, and no clock that is right is ahead of this.
 constexpr std::int64_t kYear2000Seconds = 946'684'800;
 constexpr std::int64_t kYear2100Seconds = 4'102'444'800;
-constexpr const char* kNotAStamp = "the stamp cannot be read";
+constexpr const char* kNotAStamp =
+    "the stamp cannot be read (write 2024-05-17T15:00:00Z, or seconds or milliseconds since 1970)";
+constexpr const char* kDayOrMonth =
+    "the stamp's day and month cannot be told apart (write 2024-05-17 15:00:00 or 17.05.2024 15:00:00)";
 constexpr const char* kImpossibleYear = "the stamp is not between 2000 and 2100";
 
 bool digits(std::string_view text, std::size_t from, std::size_t count, int& value) {
@@ -113,6 +118,17 @@ const char* StampReader::read(std::string_view cell, StampUnit unit, WallTime& a
   while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
   while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
   const bool date = cell.size() >= 16 && (cell[4] == '-' || cell[4] == '/');
+  if (cell.size() >= 16 && cell.size() <= 40 && cell[2] == '.' && cell[5] == '.') {
+    // 17.05.2024 15:00:00, whose points say that the day comes first.
+    std::array<char, 40> turned{};
+    cell.substr(6, 4).copy(turned.data(), 4);
+    turned[4] = turned[7] = '-';
+    cell.substr(3, 2).copy(turned.data() + 5, 2);
+    cell.substr(0, 2).copy(turned.data() + 8, 2);
+    cell.substr(10).copy(turned.data() + 10, cell.size() - 10);
+    return read_date({turned.data(), cell.size()}, at);
+  }
+  if (!date && cell.size() >= 8 && std::count(cell.begin(), cell.end(), '/') == 2) return kDayOrMonth;
   return date ? read_date(cell, at) : read_number(cell, unit, at);
 }
 

@@ -33,6 +33,7 @@ Result<> TableReader::read(ByteSource& bytes) {
     if (!more) break;
     if (!layout_) {
       const char separator = guess_separator(next.text);
+      separator_ = separator;
       if (separator != ',' && next.defect.empty()) {
         reader.set_separator(separator);
         joined_ = split(next.text, separator);
@@ -115,10 +116,13 @@ bool TableReader::odd_row(const CsvRow& row) {
   }
   if (!row.ended) intake_.summary().cut = true;
   if (fit_cells(row)) return false;
-  intake_.set_aside(row.line,
-                    row.ended ? fmt::format("it has {} cells where the header has {}", row.cells.size(), layout_->cells)
-                              : std::string("the last line is cut"),
-                    row.text);
+  std::string reason = "the last line is cut";
+  if (row.ended) {
+    reason = fmt::format("it has {} cells where the header has {}", row.cells.size(), layout_->cells);
+    if (separator_ == ',' && row.cells.size() > layout_->cells)
+      reason += " (with decimal commas, quote the cells or separate them by semicolons)";
+  }
+  intake_.set_aside(row.line, std::move(reason), row.text);
   return true;
 }
 
@@ -135,7 +139,8 @@ void TableReader::row(const CsvRow& row) {
   if (!plain_row(row) && odd_row(row)) return;
   WallTime at;
   if (const char* problem = stamps_.read(cells_[layout_->time_cell], layout_->time_unit, at)) {
-    intake_.set_aside(row.line, problem, row.text);
+    const std::string_view stamp = cells_[layout_->time_cell];
+    intake_.set_aside(row.line, fmt::format("{}: '{}'", problem, stamp.substr(0, 40)), row.text);
     return;
   }
   const std::string_view key = key_of_row();
@@ -152,6 +157,7 @@ void TableReader::row(const CsvRow& row) {
     if (status == Status::ok) {
       intake_.value(*series++, at, value, row.line, row.text);
     } else {
+      if (status == Status::garbage) intake_.refuse(why_garbage(cells_[column.cell]), row.line, cells_[column.cell]);
       intake_.absent(*series++, at, status, row.line, row.text);
     }
   }

@@ -82,6 +82,7 @@ class TableReader {
   Intake& intake_;
   StampReader stamps_;
   std::optional<Layout> layout_;
+  char separator_ = ',';
   std::string header_text_;
   std::string header_time_;
   std::span<const std::string_view> cells_;    ///< of the row at hand

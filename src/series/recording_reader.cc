@@ -13,6 +13,7 @@
 #include "series/reader_formats.h"
 #include "series/reader_intake.h"
 #include "series/recording_format.h"
+#include "series/samples.h"
 
 namespace flyball::series {
 namespace {
@@ -182,6 +183,9 @@ class BlockReader {
     ++details_.unknown_blocks;
     return true;
   }
+  /// Something before the next block is lost.
+  void lost() { behind_loss_ = true; }
+  void end_of_file() { tell_loss({}); }
 
  private:
   struct OpenSession {
@@ -267,13 +271,24 @@ class BlockReader {
   Result<bool> points(Cursor& cursor) {
     OpenSession* const open = find(cursor.u32());
     const std::uint64_t columns = cursor.varint();
+    std::optional<Interval> seen;
     for (std::uint64_t i = 0; i < columns && cursor.ok(); ++i) {
-      if (!column(cursor, open)) return false;
+      if (!column(cursor, open, seen)) return false;
+    }
+    if (seen) {
+      tell_loss(seen->start);
+      newest_ = newest_ ? std::max(*newest_, seen->stop) : seen->stop;
     }
     return cursor.ok();
   }
 
-  bool column(Cursor& cursor, OpenSession* open) {
+  /// Where the loss before `next` was, if there was one.
+  void tell_loss(std::optional<WallTime> next) {
+    if (!std::exchange(behind_loss_, false) || details_.losses.size() == RecordingDetails::kMostLosses) return;
+    details_.losses.push_back({newest_, next});
+  }
+
+  bool column(Cursor& cursor, OpenSession* open, std::optional<Interval>& seen) {
     const std::uint64_t number = cursor.varint();
     const std::uint64_t count = cursor.varint();
     if (!cursor.ok() || count > kMaxPointsPerBlock || count > cursor.left()) return false;
@@ -307,6 +322,7 @@ class BlockReader {
         intake_.set_aside(details_.blocks, "the stamp is not between 1970 and 2200", "");
         continue;
       }
+      seen = seen ? Interval{std::min(seen->start, at), std::max(seen->stop, at)} : Interval{at, at};
       if (points_[i].status == Status::ok) {
         intake_.value(handle->second, at, points_[i].value, details_.blocks, "");
       } else {
@@ -379,6 +395,8 @@ class BlockReader {
   std::map<std::string, std::pair<WallTime, MonoTime>, std::less<>> boots_;
   std::vector<Point> points_;
   std::vector<std::int64_t> times_;
+  std::optional<WallTime> newest_;  ///< of all points so far
+  bool behind_loss_ = false;
 };
 
 Result<> check_file_header(const std::string& head) {
@@ -401,6 +419,13 @@ void tell_losses(const RecordingDetails& details, Intake& intake) {
   if (details.lost_bytes > 0) {
     intake.warn(fmt::format("{} bytes of {} damaged or torn blocks are lost", details.lost_bytes,
                             std::max<std::uint64_t>(details.damaged_blocks, 1)));
+  }
+  constexpr std::size_t kMostNamed = 5;
+  for (std::size_t i = 0; i < std::min(kMostNamed, details.losses.size()); ++i) {
+    const auto& [from, to] = details.losses[i];
+    intake.warn(fmt::format("what the lost blocks held lay between {} and {}{}",
+                            from ? format_rfc3339(*from) : "the beginning", to ? format_rfc3339(*to) : "the end",
+                            from && to ? " (" + format(*to - *from) + ")" : ""));
   }
   if (details.orphaned_points > 0) {
     intake.warn(
@@ -436,16 +461,20 @@ Result<ReadSummary> read_recording(ByteSource& bytes, const std::string& name, S
   BlockHeader header;
   std::string_view payload;
   for (;;) {
+    const std::uint64_t lost_before = details.lost_bytes;
     const auto more = finder.next(header, payload);
     if (!more) return named(more.error());
+    if (details.lost_bytes > lost_before) reader.lost();
     if (!*more) break;
     const auto sound = reader.block(header, payload);
     if (!sound) return named(sound.error());
     if (!*sound) {
       ++details.damaged_blocks;
       details.lost_bytes += kBlockHeaderBytes + header.stored_bytes;
+      reader.lost();
     }
   }
+  reader.end_of_file();
   summary.bytes = finder.bytes();
   summary.rows = details.blocks;
   summary.cut = finder.cut();

@@ -2,6 +2,7 @@
 // Reads a recording (doc/format-recording.md), whole, torn or damaged: what is sound comes out, what is lost is told.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct RecordingDetails {
   std::uint64_t blocks = 0;
   std::uint64_t unknown_blocks = 0;  ///< of types that a newer version writes; skipped
   std::uint64_t damaged_blocks = 0;
+  /// Between the last sound points before a loss and the first behind it; empty bounds where there are none. The first
+  /// kMostLosses.
+  struct Loss {
+    std::optional<WallTime> from, to;
+  };
+  static constexpr std::size_t kMostLosses = 100;
+  std::vector<Loss> losses;
   std::uint64_t lost_bytes = 0;       ///< between sound blocks, and behind the last
   std::uint64_t orphaned_points = 0;  ///< whose session or series was defined in a block that is lost
 };

@@ -187,6 +187,31 @@ TEST(Recording, FlippedBytesCostOneBlockAndNeverAValue) {
   }
 }
 
+TEST(Recording, ALossIsToldFromWhenToWhenAndHowManyPoints) {
+  MemoryFilesystem disk;
+  RecordingWriter::Options options;
+  options.points_per_block = 10;
+  std::vector<std::size_t> ends;
+  {
+    auto writer = *RecordingWriter::open(disk, kPath, session(), options);
+    const auto power = writer->begin_series(kPower);
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_TRUE(writer->point(power, MonoTime((1000 + i) * kSecond), 100 + i, Status::ok));
+      if (i % 10 == 9) ends.push_back(disk.content(kPath).size());
+    }
+    ASSERT_TRUE(writer->close(MonoTime(1031 * kSecond), "done"));
+  }
+  disk.content(kPath)[ends[1] - 3] ^= 1;  // in the second block of points
+  const Read r = read(disk.content(kPath));
+  ASSERT_EQ(r.points(), 20U);
+  ASSERT_EQ(r.details.losses.size(), 1U);
+  const auto& points = r.recording.series.at(0).points;
+  EXPECT_EQ(r.details.losses[0].from, points[9].at);
+  EXPECT_EQ(r.details.losses[0].to, points[10].at);
+  EXPECT_TRUE(warned(r, "(11.00 s)"));
+  EXPECT_TRUE(warned(r, "10 points that the session wrote are lost"));
+}
+
 TEST(Recording, DamagedDefinitionCostsNoMoreThanUntilTheNextOne) {
   std::string whole = small_file(60);
   whole[fbr::kFileHeaderBytes + fbr::kBlockHeaderBytes + 2] ^= 1;  // inside the first session block

@@ -1,0 +1,32 @@
+#pragma once
+// Arguments that several commands take, checked in one way, and what --dry-run says in place of doing it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "cli/app.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace flyball::cli {
+
+/// --seed: a whole number that recordings and JSON hold exactly, at most 2^53.
+CLI::Option& add_seed(CLI::App& command, std::uint64_t& seed, const std::string& text);
+CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, const std::string& text);
+
+/// --duration of a run or a recording: above 0, at most ten years.
+Result<Seconds> parse_duration(const std::string& text);
+
+/// A table, or with --json a document flyball.dry_run/1 of the same rows.
+Result<> say_plan(Context& context, const std::string& command,
+                  const std::vector<std::pair<std::string, std::string>>& rows);
+
+}  // namespace flyball::cli
