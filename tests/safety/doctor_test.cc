@@ -89,11 +89,11 @@ TEST_F(Doctor, NamesEveryFaultThatReadingShowsAndItsBoardAlone) {
       {{"value", "temperature", "500"}, "gpu.garbage", "warn", "temperature"},
       {{"field", "186", "UNKNOWN"}, "gpu.read_failed", "warn", "instantaneous power"},
       {{"poison", "185"}, "gpu.garbage", "warn", "average power"},
-      {{"bmc", "250W"}, "gpu.enforced_below_requested", "fail", "250 W is enforced"},
+      {{"bmc", "250W"}, "gpu.enforced_below_requested", "fail", "250.0 W is enforced"},
       {{"brake", "on"}, "gpu.power_brake", "fail", "power brake"},
       {{"mig", "on"}, "gpu.shared", "ok", "MIG"},
       {{"persistence", "off"}, "gpu.persistence_off", "warn", "persistence is off"},
-      {{"foreign-limit", "450W"}, "gpu.limit_not_default", "ok", "its limit is 450 W, the factory default 700 W"},
+      {{"foreign-limit", "450W"}, "gpu.limit_not_default", "ok", "its limit is 450.0 W, the factory default 700.0 W"},
   };
   const std::vector<json> healthy = of(checks(), ids[0].text());
   EXPECT_TRUE(healthy.empty()) << shown(healthy);
@@ -169,7 +169,7 @@ class DoctorAndGuard : public Doctor {
 TEST_F(DoctorAndGuard, ASetterThatLies) {
   fault({"lie", "on"});
   EXPECT_EQ(write(Milliwatts(500'000)), guard::WriteState::failed);
-  expect("guard.write_failed", "warn", "the driver accepted 500 W and then shows 600 W");
+  expect("guard.write_failed", "warn", "the driver accepted 500.0 W and then shows 600.0 W");
 }
 
 TEST_F(DoctorAndGuard, ASetterThatMayNot) {
@@ -191,7 +191,7 @@ TEST_F(DoctorAndGuard, ADriverThatWasLoadedAgain) {
 
 TEST_F(DoctorAndGuard, AnExternalLimit) {
   fault({"bmc", "250W"});
-  expect("guard.external_limit", "warn", "holds it at 250 W, below the 600 W that the guard set");
+  expect("guard.external_limit", "warn", "holds it at 250.0 W, below the 600.0 W that the guard set");
 }
 
 TEST_F(DoctorAndGuard, ABoardThatHangs) {
