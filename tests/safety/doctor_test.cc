@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/filesystem.h"
+#include "core/device.h"
+#include "guard/client.h"
 #include "guard_rig.h"
 
 namespace flyball {
