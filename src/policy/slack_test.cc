@@ -175,7 +175,7 @@ TEST(Slack, GoesToTheEndOfWhatTheStepHides) {
 
 TEST(Slack, IsModelWhereThereIsNothingMoreToUse) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Outcome model = run(Job({1}, 0, false, seed), false, false, seed);
+    const Outcome model = run(Job({1}, 0, true, seed), false, false, seed);
     const Outcome slack = run(Job({1}, 0, true, seed), false, true, seed);
     EXPECT_EQ(slack.saved, model.saved);
   }
