@@ -167,7 +167,7 @@ TEST(Slack, SlowsWhoWaitsByEitherLeverAndNobodyWaitsForThem) {
 
 TEST(Slack, GoesToTheEndOfWhatTheStepHides) {
   const Outcome outcome = run(Job({1}, 0.1, true, 2), true);
-  // 0.9 of the clock costs nothing: (0.9 · 380 · … ) by the rule above, and 1.2 % more may be lost.
+  // At 0.9 of the clock nothing is lost, and 1.2 % more may be.
   const double free_power = (100 + 380 * 0.729) / ((100 + 380) * (0.9 + 0.35 * 0.1));
   EXPECT_GT(outcome.saved, 1 - free_power);
   EXPECT_LE(outcome.lost, 0.0125);
