@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/csv.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "curve/clock_family.h"
 #include "curve/held_out.h"
 #include "curve/preset.h"
 #include "curve/table.h"
@@ -23,7 +25,11 @@ struct Options {
   std::string only;
   bool preset = false;
   std::string source, licence;
+  std::string family_from;
 };
+
+/// The clocks that P4 of the bars splits at: those from here on are fitted, those below predicted.
+constexpr Hertz kClockCut{1.125e9};
 
 report::Json points_json(const std::vector<curve::Point>& points) {
   report::Json all = report::Json::array();
@@ -137,7 +143,70 @@ std::string board_of(const Options& options) {
   return options.board.empty() ? std::filesystem::path(options.file).stem().string() : options.board;
 }
 
+Result<bool> is_by_clock(const std::string& file) {
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(file));
+  LineReader lines(*bytes);
+  Line line;
+  for (;;) {
+    FLYBALL_ASSIGN(const bool more, lines.next(line));
+    if (!more) return false;
+    const auto text = trim(line.text);
+    if (!text.empty() && text.front() != '#') return curve::names_clocks(text);
+  }
+}
+
+Result<curve::ClockTable> load_clocks(const std::string& file) {
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(file));
+  FLYBALL_ASSIGN(curve::ClockTable table, curve::read_clock_curves(*bytes, file));
+  for (const curve::SkippedRow& row : table.skipped) {
+    log::warning("fit", "{}:{}: skipped: {}", file, row.line, row.reason);
+  }
+  return table;
+}
+
+Result<> fit_clocks(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const curve::ClockTable table, load_clocks(options.file));
+  curve::ClockFamily family = curve::clock_family();
+  if (!options.family_from.empty()) {
+    FLYBALL_ASSIGN(const curve::ClockTable other, load_clocks(options.family_from));
+    FLYBALL_ASSIGN(family, curve::learn_clock_family(other.curves, kClockCut, options.family_from));
+  }
+  FLYBALL_ASSIGN(const curve::ClockHeldOut error, curve::held_out_below(table.curves, family, kClockCut));
+  if (error.curves == 0) {
+    return fail(ErrorCode::input, "no curve has clocks on both sides of " + format(kClockCut), options.file);
+  }
+  if (context.options.json) {
+    report::Json made = report::document("fit");
+    made["file"] = report::text(options.file);
+    made["rows_skipped"] = table.skipped_count;
+    made["family_from"] = report::text(family.learnt_from);
+    report::Json held_out = report::Json::object();
+    held_out["curves"] = error.curves;
+    held_out["below_hz"] = report::number(kClockCut.value());
+    held_out["time"] = to_json(error.time);
+    held_out["energy"] = to_json(error.energy);
+    made["held_out"] = std::move(held_out);
+    return context.out.write(report::dump(made));
+  }
+  using report::Align;
+  report::Table errors{.caption = fmt::format("Error at clocks below {}, of {} curves fitted at those above; what is "
+                                              "common to all work was learnt from {}",
+                                              format(kClockCut), error.curves, family.learnt_from),
+                       .columns = {{"", Align::left},
+                                   {"points", Align::right},
+                                   {"median", Align::right},
+                                   {"95th percentile", Align::right}},
+                       .rows = {}};
+  for (const auto& [name, e] : {std::pair("time", error.time), std::pair("energy", error.energy)}) {
+    errors.rows.push_back(
+        {name, std::to_string(e.points), format_percent(e.median_fraction), format_percent(e.p95_fraction)});
+  }
+  return context.out.write(report::to_text(errors));
+}
+
 Result<> fit(const Options& options, Context& context) {
+  FLYBALL_ASSIGN(const bool by_clock, is_by_clock(options.file));
+  if (by_clock) return fit_clocks(options, context);
   FLYBALL_ASSIGN(const auto bytes, open_bytes(options.file));
   FLYBALL_ASSIGN(curve::CurveTable table, curve::read_curves(*bytes, options.file, board_of(options)));
   for (const curve::SkippedRow& row : table.skipped) {
@@ -177,11 +246,17 @@ void add_fit(Registry& registry) {
        .examples = "  flyball fit curves.csv\n"
                    "  flyball fit curves.csv --board V100 --workload 'squad bert, batch 32, adamw' \\\n"
                    "      --preset --source 'own measurement' --licence CC0 --output presets/curves/mine.csv\n"
-                   "Columns: gpu,workload,power_limit_w,time_s,power_w, or those of published sweeps"},
+                   "  flyball fit a100_sxm_clock_stages_gpt3-175b.csv --family-from a100_sxm_clock_stages_bloom.csv\n"
+                   "Columns: gpu,workload,power_limit_w,time_s,power_w, or those of published sweeps; by locked clock\n"
+                   "stage,instruction,frequency,time,energy (MHz, s, J)"},
       [options](Context& context) { return fit(*options, context); });
   command.add_option("FILE", options->file, "CSV file, also .gz or .zst")->required();
   command.add_option("--board", options->board, "Name of the GPU where the file has none")->type_name("NAME");
   command.add_option("--workload", options->only, "Only the curve of this workload")->type_name("NAME");
+  command
+      .add_option("--family-from", options->family_from,
+                  "Curves by clock: learn from these what all work on the board has in common")
+      ->type_name("FILE");
   command.add_flag("--preset", options->preset, "Print the curve as a preset for presets/curves");
   command.add_option("--source", options->source, "Of the preset: who measured it")->type_name("TEXT");
   command.add_option("--licence", options->licence, "Of the preset: under which licence")->type_name("TEXT");

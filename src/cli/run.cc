@@ -14,6 +14,8 @@
 #include "cli/run.h"
 #include "cli/signals.h"
 #include "control/virtual_run.h"
+#include "evaluate/oracle.h"
+#include "evaluate/twin_plant.h"
 #include "report/run_report.h"
 #include "report/table.h"
 #include "series/accounting.h"
@@ -181,6 +183,16 @@ Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunR
 
 namespace {
 
+constexpr std::string_view kOracle = "oracle";
+
+/// The best mix of two limits, from the twin's own curve: what a policy could do that knew it beforehand.
+Result<std::string> hindsight(const twin::Scenario& scenario, std::uint64_t seed, const Objective& objective) {
+  FLYBALL_ASSIGN(const evaluate::Subject subject, evaluate::twin_subject(scenario, seed));
+  const evaluate::Ideal ideal = evaluate::best_mix(subject.truth, objective);
+  return fmt::format("mix:{}W,{}W,{:.4f}", format_exact(ideal.first.value()), format_exact(ideal.second.value()),
+                     ideal.share_second);
+}
+
 Result<> run_on_twin(const RunOptions& options, const Settings& settings, const Objective& objective,
                      Context& context) {
   FLYBALL_ASSIGN(const Seconds duration,
@@ -207,6 +219,9 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
   how.decision = settings.run.interval;
   FLYBALL_ASSIGN(how.switchback, switchback_of(options, settings.run.switchback_share));
   how.arguments = arguments_json(options, scenario, objective, duration, how.switchback);
+  if (options.policy == kOracle) {
+    FLYBALL_ASSIGN(how.policy, hindsight(scenario, options.seed, objective));
+  }
   const StopSignal signal;
   how.stop = [&signal] { return signal.received(); };
   FLYBALL_ASSIGN(const auto recording,
@@ -223,6 +238,7 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
   auto done = control::run_virtual(how, ledger ? &*ledger : nullptr);
   progress.clear();
   if (!done) return fail(std::move(done.error()));
+  if (options.policy == kOracle) done->result.policy = "oracle (hindsight), " + how.policy;
   return finish_run(options, settings.rates, *done, ledger ? std::nullopt : std::optional(ledger.error()), ledger_path,
                     objective, context);
 }
@@ -295,7 +311,8 @@ void add_run(Registry& registry) {
       ->capture_default_str();
   command
       .add_option("--policy", options->policy,
-                  "See flyball policy list (default: run.policy of the configuration, model)")
+                  "See flyball policy list; on the twin also oracle: hindsight, the best mix of two limits (default: "
+                  "run.policy of the configuration, model)")
       ->type_name("NAME");
   add_objective(command, options->objective);
   command

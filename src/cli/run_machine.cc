@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -81,6 +82,21 @@ Result<std::unique_ptr<guard::LimitAuthority>> guard_of(const RunOptions& option
   return *std::move(link);
 }
 
+/// Clocks are a lever where the site declares every board of the run unlocked and its driver can lock it.
+bool clocks_unlocked(Driver& driver, const std::vector<DeviceId>& chosen, const SiteSettings& site) {
+  std::vector<DeviceId> boards = chosen;
+  if (boards.empty()) {
+    const auto found = driver.devices();
+    if (!found) return false;
+    for (const DeviceInfo& board : *found) boards.push_back(board.id);
+  }
+  return std::all_of(boards.begin(), boards.end(), [&](const DeviceId& board) {
+    if (!site.range(board).clocks_unlocked) return false;
+    const auto can = driver.capabilities(board);
+    return can && can->lock_clocks == Status::ok;
+  });
+}
+
 Result<> say_plan(const control::LiveRunOptions& how, const Objective& objective, const std::string& ledger_path,
                   Context& context) {
   return cli::say_plan(context, "run",
@@ -115,6 +131,7 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
   how.decision = settings.run.interval;
   how.seed = options.seed;
   how.observe_only = options.observe_only;
+  how.clocks_unlocked = clocks_unlocked(*driver, how.devices, settings.site);
   FLYBALL_ASSIGN(how.switchback, switchback_of(options, settings.run.switchback_share));
   how.arguments = arguments_json(options, how);
   const std::string ledger_path = ledger_path_of(settings.run.state_dir);

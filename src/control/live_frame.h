@@ -43,6 +43,9 @@ class LiveFrame final : public Driver, public loop::ProgressSource, public guard
   }
   Result<> reset_clocks(const DeviceId& device) override { return source().reset_clocks(device); }
   Sample<WorkloadProgress> progress() override { return progress_; }
+  Sample<Seconds> waited(const DeviceId& device) override {
+    return recorder_ != nullptr ? recorder_->waited(device) : job_.waited(device);
+  }
 
   Result<guard::LeaseId> acquire(const guard::LeaseRequest& request) override;
   Result<> renew(guard::LeaseId lease) override;

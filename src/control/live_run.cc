@@ -47,6 +47,7 @@ class LiveRun {
     how.observe_only = options.observe_only;
     how.seed = options.seed;
     how.switchback = options.switchback;
+    how.clocks_unlocked = options.clocks_unlocked;
     if (options.recording != nullptr) {
       recorder_.emplace(parts.driver, parts.job, parts.clock, *options.recording, options.anchor);
     }
@@ -64,7 +65,8 @@ class LiveRun {
     if (recorder_) {
       recorder_->begin({options_.observe_only ? "none" : options_.policy, options_.objective, options_.seed,
                         options_.duration.value_or(Seconds(0)), options_.decision,
-                        options_.observe_only ? std::nullopt : options_.switchback, options_.poll});
+                        options_.observe_only ? std::nullopt : options_.switchback, options_.poll,
+                        options_.clocks_unlocked});
     }
     frame_->begin_poll();
     return loop_->start();

@@ -33,6 +33,7 @@ struct LiveRunOptions {
   std::vector<DeviceId> devices;                      ///< empty = all
   std::optional<loop::SwitchbackOptions> switchback;  ///< empty = none, and then no saving is known
   bool observe_only = false;                          ///< no lease, no write; the authority is never asked
+  bool clocks_unlocked = false;                       ///< site.clocks_unlocked of every board
   std::string arguments;                              ///< for the ledger, as JSON
   /// Outlives the run; may be null. `anchor` is its session's: one instant on both clocks.
   series::RecordingWriter* recording = nullptr;

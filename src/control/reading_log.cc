@@ -93,4 +93,15 @@ void ReadingLog::progress(const Sample<WorkloadProgress>& progress, MonoTime see
   keep(steps_series_, now.at, static_cast<double>(now.steps), Status::ok);
 }
 
+void ReadingLog::waited(const DeviceId& device, const Sample<Seconds>& waited) {
+  if (!waited || !job_seen_) return;
+  Board& board = boards_[device];
+  if (board.waited_series && board.waited_at == last_step_) return;
+  if (!board.waited_series) {
+    board.waited_series = writer_.begin_series({device, Signal::other, Scope::unknown, kWaitedSource});
+  }
+  board.waited_at = last_step_;
+  keep(*board.waited_series, last_step_, (*waited).value(), Status::ok);
+}
+
 }  // namespace flyball::control

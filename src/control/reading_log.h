@@ -6,6 +6,7 @@
 //   PHASE_start, PHASE_stop  of the job, PHASE as core/workload.h prints it
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +22,8 @@ namespace flyball::control {
 /// The name that the job's own series have, beside those of boards: `tokens`, and `other` with the source "steps".
 const DeviceId& job_device();
 inline constexpr const char* kStepsSource = "steps";
+/// What the rank on a board has waited in steps: `other` of that board, s, cumulative, at the end of a step.
+inline constexpr const char* kWaitedSource = "waited";
 
 class ReadingLog {
  public:
@@ -34,6 +37,8 @@ class ReadingLog {
   void range(const DeviceId& device, const PowerLimits& limits, MonoTime at);
   /// Steps by when they ended, phases by when they were seen.
   void progress(const Sample<WorkloadProgress>& progress, MonoTime seen);
+  /// Once a step, behind its `progress`.
+  void waited(const DeviceId& device, const Sample<Seconds>& waited);
 
   std::uint64_t failures() const { return failures_; }               ///< points that could not be written at once
   const std::string& last_failure() const { return last_failure_; }  ///< why; the points wait in the writer
@@ -46,6 +51,8 @@ class ReadingLog {
   struct Board {
     std::unordered_map<Signal, Kept> kept;
     std::pair<Sample<Milliwatts>, Sample<Milliwatts>> range;
+    std::optional<std::uint32_t> waited_series;
+    MonoTime waited_at;
   };
 
   void put(Board& board, const DeviceId& device, Signal signal, MonoTime at, double value, Status status, Scope scope);

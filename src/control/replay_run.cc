@@ -94,12 +94,18 @@ class PastProgress final : public loop::ProgressSource {
   }
   /// Of a live run: whether the job answered at this poll.
   void silent(bool is) { silent_ = is; }
+  void waited(const DeviceId& device, double seconds) { waited_[device] = Seconds(seconds); }
   Sample<WorkloadProgress> progress() override {
     return known_ && !silent_ ? Sample<WorkloadProgress>(last_) : Sample<WorkloadProgress>::absent(Status::missing);
+  }
+  Sample<Seconds> waited(const DeviceId& device) override {
+    const auto found = waited_.find(device);
+    return found != waited_.end() ? Sample<Seconds>(found->second) : Sample<Seconds>::absent(Status::missing);
   }
 
  private:
   WorkloadProgress last_;
+  std::unordered_map<DeviceId, Seconds> waited_;
   bool known_ = false, steps_recorded_ = false, silent_ = false;
 };
 
@@ -141,6 +147,7 @@ class Player final : public series::Sink {
     how.devices = options.devices;
     how.seed = plan.seed;
     how.switchback = plan.switchback;
+    how.clocks_unlocked = plan.clocks_unlocked;
     how.purpose = "flyball replay";
     loop_.emplace(driver_, clock_, authority_, progress_, policy, std::move(how));
   }
@@ -177,7 +184,7 @@ class Player final : public series::Sink {
   const bool& stopped() const { return stopped_; }
 
  private:
-  enum class Role : std::uint8_t { none, board, tokens, steps, polls };
+  enum class Role : std::uint8_t { none, board, tokens, steps, waited, polls };
   static constexpr std::uint32_t kEvent = UINT32_MAX;
   struct Item {
     std::int64_t at_ns;
@@ -199,6 +206,7 @@ class Player final : public series::Sink {
       polls_recorded_ = true;
       return Role::polls;
     }
+    if (key.signal == Signal::other && key.source == kWaitedSource) return Role::waited;
     return driver_.add_series(key, one.period()) ? Role::board : Role::none;
   }
 
@@ -318,6 +326,9 @@ class Player final : public series::Sink {
       case Role::steps:
         if (point.status == Status::ok) progress_.steps(point.value);
         break;
+      case Role::waited:
+        if (point.status == Status::ok) progress_.waited(survey_.series()[item.series].key.device, point.value);
+        break;
       case Role::polls:
       case Role::none:
         break;
@@ -398,7 +409,7 @@ class Player final : public series::Sink {
   }
 
   void note_wish(const loop::DecisionRecord& record, const GpuProposal& wish) {
-    if (!wish.power_limit && !wish.locked_clocks) return;
+    if (!wish.power_limit && !wish.locked_clocks && !wish.unlock_clocks) return;
     GpuProposal& last = last_wish_[wish.device];
     if (last.power_limit == wish.power_limit && last.locked_clocks == wish.locked_clocks) return;
     last = wish;
@@ -464,11 +475,12 @@ Result<RecordedPolicy> plan_of(const series::Survey& survey, const ReplayRunOpti
     as_recorded = true;
     return *recorded;
   }
-  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10), {}, {}};
+  RecordedPolicy plan{options.policy, options.objective, options.seed, Seconds(0), Seconds(10), {}, {}, false};
   if (recorded) {
     plan.poll = recorded->poll;
     plan.run_length = recorded->run_length;
     plan.decision = recorded->decision;
+    plan.clocks_unlocked = recorded->clocks_unlocked;
     as_recorded = recorded->policy == plan.policy && recorded->seed == plan.seed &&
                   recorded->objective.alpha == plan.objective.alpha &&
                   recorded->objective.max_loss_fraction == plan.objective.max_loss_fraction;

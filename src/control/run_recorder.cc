@@ -15,6 +15,7 @@ namespace {
 /// A crash costs so much: of a simulated run, which is run again; and of a live one.
 constexpr Seconds kFlushEvery{600};
 constexpr Seconds kFlushLive{5};
+constexpr std::string_view kUnlocked = "unlocked";
 
 /// All that a policy sees, byte by byte.
 class Observed {
@@ -63,6 +64,8 @@ std::uint32_t crc_of(const Observation& seen) {
     bytes.word(gpu.throttle.bits);
     bytes.number(gpu.coverage_fraction);
     bytes.word((gpu.external_limiter ? 1U : 0U) + (gpu.hung_progress ? 2U : 0U));
+    if (gpu.wait_fraction) bytes.number(*gpu.wait_fraction);
+    if (gpu.clock_ceiling) bytes.number(gpu.clock_ceiling->value());
   }
   return bytes.crc();
 }
@@ -101,12 +104,13 @@ series::Event make_event(WallTime at, std::string kind, const DeviceId& device, 
 series::Event policy_event(const RecordedPolicy& p) {
   return make_event({}, "policy", {}, static_cast<double>(p.seed),
                     fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} switchback_share={} "
-                                "rare={}{} policy={}",
+                                "rare={}{} clocks={} policy={}",
                                 number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
                                 format_exact(p.run_length.value()), format_exact(p.decision.value()),
                                 number_or_none(p.switchback ? std::optional(p.switchback->share) : std::nullopt),
                                 p.switchback ? to_string(p.switchback->rare) : "none",
-                                p.poll ? " poll_s=" + format_exact(p.poll->value()) : std::string(), p.policy));
+                                p.poll ? " poll_s=" + format_exact(p.poll->value()) : std::string(),
+                                p.clocks_unlocked ? kUnlocked : "as_found", p.policy));
 }
 
 Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
@@ -130,6 +134,7 @@ Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
   }
   FLYBALL_ASSIGN(const auto poll, optional_number(field(event.detail, "poll_s")));
   if (poll && *poll > 0) made.poll = Seconds(*poll);
+  made.clocks_unlocked = field(event.detail, "clocks") == kUnlocked;
   made.policy = field(event.detail, "policy", true);
   return made;
 }
@@ -155,6 +160,7 @@ std::vector<series::Event> decision_events(const loop::DecisionRecord& record) {
                      fmt::format("locked_clocks low_hz={} high_hz={}", format_exact((*wish.locked_clocks).low.value()),
                                  format_exact((*wish.locked_clocks).high.value()))));
     }
+    if (wish.unlock_clocks) made.push_back(make_event(record.wall, "wish", wish.device, 0, "unlock_clocks"));
   }
   return made;
 }
@@ -273,6 +279,12 @@ Sample<WorkloadProgress> RunRecorder::progress() {
   const auto progress = progress_.progress();
   log_.progress(progress, clock_.now());
   return progress;
+}
+
+Sample<Seconds> RunRecorder::waited(const DeviceId& device) {
+  const auto waited = progress_.waited(device);
+  log_.waited(device, waited);
+  return waited;
 }
 
 void RunRecorder::decided(const loop::DecisionRecord& record) {

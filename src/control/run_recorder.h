@@ -3,11 +3,12 @@
 // each decision and what became of it. It stands between the loop and what the loop reads, and changes nothing.
 //
 // Events beside those of reading_log.h:
-//   policy       detail "alpha=… max_loss_fraction=… run_length_s=… decision_s=… policy=SPEC", value = the seed; of a
-//                live run also poll_s=…
+//   policy       detail "alpha=… max_loss_fraction=… run_length_s=… decision_s=… clocks=… policy=SPEC", value = the
+//                seed; of a live run also poll_s=…
 //   run_start, run_stop
 //   decision     value = its number; detail "observed=CRC32 …": of all that the policy saw, then why it asked
-//   wish         of one board, for the decision before it: value = the limit in W, or detail "locked_clocks …"
+//   wish         of one board, for the decision before it: value = the limit in W, or detail "locked_clocks …",
+//                "unlock_clocks"
 //   lease        of a live run: value 1 when it was given, 0 when it was refused or lost, detail says which
 //   objective    of a live run: the one from here on, detail "alpha=… max_loss_fraction=…"
 //   limit_write  of one board: value = the wish in W, detail "state=… accepted_mw=… enforced_mw=… reason=…"
@@ -41,6 +42,7 @@ struct RecordedPolicy {
   Seconds decision{10};
   std::optional<loop::SwitchbackOptions> switchback = {};
   std::optional<Seconds> poll = {};  ///< of a live run
+  bool clocks_unlocked = false;
 };
 inline constexpr const char* kPollsSource = "polls";
 series::Event policy_event(const RecordedPolicy& policy);
@@ -87,6 +89,7 @@ class RunRecorder final : public Driver, public loop::ProgressSource {
   Result<> lock_clocks(const DeviceId& device, ClockRange range) override { return driver_.lock_clocks(device, range); }
   Result<> reset_clocks(const DeviceId& device) override { return driver_.reset_clocks(device); }
   Sample<WorkloadProgress> progress() override;
+  Sample<Seconds> waited(const DeviceId& device) override;
 
  private:
   MonoTime when() const { return polled_ ? *polled_ : clock_.now(); }

@@ -29,8 +29,10 @@ class World {
     FLYBALL_ASSIGN(twin::Machine machine, options.build());
     FLYBALL_ASSIGN(auto chosen, policy::make(policy_spec, options.objective));
     std::unique_ptr<World> world(new World(std::move(machine), std::move(chosen), options.started));
+    guard::EngineConfig config;
+    config.everywhere.clocks_unlocked = true;  // the twin's are, until this run locks them
     FLYBALL_ASSIGN(world->engine_,
-                   guard::Engine::start({world->driver_, world->clock_, world->disk_, world->audit_}, {}));
+                   guard::Engine::start({world->driver_, world->clock_, world->disk_, world->audit_}, config));
     loop::Options loop_options;
     loop_options.poll = options.poll;
     loop_options.decision = options.decision;
@@ -39,14 +41,21 @@ class World {
     loop_options.observe_only = observe_only;
     loop_options.seed = options.seed;
     loop_options.switchback = options.switchback;
+    loop_options.clocks_unlocked = true;
     Driver* driver = &world->driver_;
     loop::ProgressSource* progress = &world->progress_;
     if (recording != nullptr) {
       world->recorder_.emplace(world->driver_, world->progress_, world->clock_, *recording);
       driver = &*world->recorder_;
       progress = &*world->recorder_;
-      world->recorder_->begin({observe_only ? "none" : policy_spec, options.objective, options.seed, options.duration,
-                               loop_options.decision, loop_options.switchback});
+      world->recorder_->begin({observe_only ? "none" : policy_spec,
+                               options.objective,
+                               options.seed,
+                               options.duration,
+                               loop_options.decision,
+                               loop_options.switchback,
+                               {},
+                               loop_options.clocks_unlocked});
     }
     world->loop_ =
         std::make_unique<loop::Loop>(*driver, world->clock_, *world->engine_, *progress, *world->policy_, loop_options);

@@ -50,10 +50,14 @@ struct GpuObservation {
   Sample<Milliwatts> limit_enforced;
   Sample<Milliwatts> minimum;
   Sample<Milliwatts> maximum;
-  ThrottleReasons throttle;       ///< any seen during the interval
-  double coverage_fraction = 0;   ///< share of the interval with good power
-  bool external_limiter = false;  ///< enforced below what we asked, or a brake: freeze learning
-  bool hung_progress = false;     ///< high utilisation, low power, no progress
+  /// Of the time of the steps in the interval, what this rank waited for others or for data; absent where the job does
+  /// not tell. It is not all absorbable: see doc/policies.md.
+  Sample<double> wait_fraction;
+  std::optional<Hertz> clock_ceiling;  ///< our lock, as the guard accepted it: no driver tells
+  ThrottleReasons throttle;            ///< any seen during the interval
+  double coverage_fraction = 0;        ///< share of the interval with good power
+  bool external_limiter = false;       ///< enforced below what we asked, or a brake: freeze learning
+  bool hung_progress = false;          ///< high utilisation, low power, no progress
 };
 
 /// What a policy sees: nothing that a real one could not. Time is the run's own.
@@ -67,13 +71,16 @@ struct Observation {
   Phase phase = Phase::unknown;
   std::uint64_t tokens = 0;  ///< cumulative
   Seconds remaining;         ///< of the run, for policies with a horizon; 0 = unknown
+  /// All boards' clocks can be locked and were declared unlocked before we came: a lock is a lever beside the limit.
+  bool clocks_unlocked = false;
 };
 
 /// A wish for one GPU. Absent fields mean "as it is".
 struct GpuProposal {
   DeviceId device;
   std::optional<Milliwatts> power_limit;
-  std::optional<ClockRange> locked_clocks;
+  std::optional<ClockRange> locked_clocks = {};
+  bool unlock_clocks = false;  ///< the clocks go free again; excludes locked_clocks
 };
 
 struct Proposal {

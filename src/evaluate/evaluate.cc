@@ -77,6 +77,7 @@ class Bench {
     FLYBALL_ASSIGN(bench->policy_, policy::make(policy, options.objective));
     guard::EngineConfig config;
     config.longest_lease = options.interval * 6.0;
+    config.everywhere.clocks_unlocked = bench->plant_->clocks_unlocked();
     Driver& driver = bench->plant_->driver();
     FLYBALL_ASSIGN(bench->engine_, guard::Engine::start({driver, bench->clock_, bench->disk_, bench->audit_}, config));
     loop::Options how;
@@ -85,6 +86,7 @@ class Bench {
     how.run_length = options.duration;
     how.lease_time = config.longest_lease;
     how.seed = seed;
+    how.clocks_unlocked = config.everywhere.clocks_unlocked;
     bench->loop_ = std::make_unique<loop::Loop>(driver, bench->clock_, *bench->engine_, bench->plant_->job(),
                                                 *bench->policy_, how);
     FLYBALL_TRY(bench->loop_->start());
@@ -280,7 +282,7 @@ Result<Evaluation> evaluate(const std::vector<Subject>& subjects, const Options&
   evaluation.options = options;
   for (const Subject& subject : subjects) {
     evaluation.curves.push_back({subject.name, subject.network, subject.hash,
-                                 best_mix(subject.truth, options.objective),
+                                 best_mix(subject.truth, options.objective, Watts(1), subject.by_clock),
                                  best_static(subject.truth, options.objective, kStaticStep)});
   }
   const auto seeds = static_cast<std::size_t>(options.seeds);

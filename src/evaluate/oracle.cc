@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "policy/plan.h"
-
 namespace flyball::evaluate {
 namespace {
 
@@ -49,8 +47,13 @@ policy::Plan plan(const Grid& grid, const Objective& objective) {
 
 }  // namespace
 
-Ideal best_mix(const curve::Curve& curve, const Objective& objective, Watts step) {
-  const Grid grid = grid_of(curve, step);
+Ideal best_mix(const curve::Curve& curve, const Objective& objective, Watts step,
+               std::span<const policy::Level> others) {
+  Grid grid = grid_of(curve, step);
+  for (const policy::Level& level : others) {
+    grid.limits.emplace_back(0);
+    grid.levels.push_back(level);
+  }
   Ideal ideal = to_ideal(grid, plan(grid, objective));
   if (objective.max_loss_fraction) {
     const policy::Plan free = policy::plan_weighted(grid.levels, {}, 1, 0);

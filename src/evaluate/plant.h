@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "core/driver.h"
 #include "curve/curve.h"
 #include "loop/progress.h"
+#include "policy/plan.h"
 
 namespace flyball::evaluate {
 
@@ -17,6 +19,8 @@ class Plant {
   virtual ~Plant() = default;
   virtual Driver& driver() = 0;
   virtual loop::ProgressSource& job() = 0;
+  /// Its boards have clocks that can be locked.
+  virtual bool clocks_unlocked() const { return false; }
   /// The highest of the boards' limits as set.
   virtual Milliwatts limit() = 0;
   /// True, since the start, up to the clock's now.
@@ -33,6 +37,7 @@ struct Subject {
   Seconds poll{10};     ///< at which the loop looks
   /// At time 0 of the clock, which outlives it. One seed has one course of disturbances.
   std::function<Result<std::unique_ptr<Plant>>(std::uint64_t seed, Clock& clock)> build;
+  std::vector<policy::Level> by_clock = {};  ///< one lock for all boards, relative to the limits found
 };
 
 }  // namespace flyball::evaluate

@@ -1,6 +1,7 @@
 #include "evaluate/twin_plant.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "device/twin/twin_driver.h"
@@ -15,11 +16,17 @@ constexpr Seconds kMeasured{3600};
 constexpr Seconds kSettled{120};
 constexpr Milliwatts kStep{10'000};
 constexpr std::int64_t kMostLimits = 40;
+/// Of the highest clock: energy per token rises again below it, waits or not.
+constexpr double kLowestClock = 0.6;
+constexpr Hertz kClockStep{15e6};
 
 class TwinPlant final : public Plant, public loop::ProgressSource {
  public:
   TwinPlant(twin::Machine machine, Clock& clock)
-      : machine_(std::move(machine)), clock_(clock), driver_(machine_, clock) {}
+      : machine_(std::move(machine)), clock_(clock), driver_(machine_, clock) {
+    for (const twin::Gpu& gpu : machine_.gpus()) ranks_.emplace(gpu.id(), ranks_.size());
+  }
+  bool clocks_unlocked() const override { return true; }
   Driver& driver() override { return driver_; }
   loop::ProgressSource& job() override { return *this; }
   Milliwatts limit() override {
@@ -40,16 +47,22 @@ class TwinPlant final : public Plant, public loop::ProgressSource {
     const twin::Job& job = machine_.job();
     return WorkloadProgress{job.last_step().ended, job.phase(), job.steps(), job.tokens()};
   }
+  Sample<Seconds> waited(const DeviceId& device) override { return machine_.job().waited(ranks_.at(device)); }
 
  private:
   twin::Machine machine_;
   Clock& clock_;
   device::TwinDriver driver_;
+  std::unordered_map<DeviceId, std::size_t> ranks_;
 };
 
-Result<curve::Point> measure(const twin::Scenario& scenario, Milliwatts limit) {
+/// All boards at one limit, and under one lock if one is given.
+Result<curve::Point> measure(const twin::Scenario& scenario, Milliwatts limit, std::optional<Hertz> lock = {}) {
   FLYBALL_ASSIGN(twin::Machine machine, scenario.build());
-  for (twin::Gpu& gpu : machine.gpus()) gpu.set_limit(limit);
+  for (twin::Gpu& gpu : machine.gpus()) {
+    gpu.set_limit(limit);
+    if (lock) gpu.lock_clocks({*lock, *lock});
+  }
   machine.advance(kSettled);
   const double tokens = machine.job().exact_tokens();
   const Joules energy = machine.energy();
@@ -58,6 +71,17 @@ Result<curve::Point> measure(const twin::Scenario& scenario, Milliwatts limit) {
   if (made <= 0) return fail(ErrorCode::input, "the job makes no progress", "scenario " + scenario.name);
   return curve::Point{limit, kMeasured / made * 1e6,
                       (machine.energy() - energy) / kMeasured / static_cast<double>(machine.gpus().size())};
+}
+
+Result<std::vector<policy::Level>> levels_by_clock(const twin::Scenario& scenario, const curve::Point& found) {
+  std::vector<policy::Level> levels;
+  const Hertz top = scenario.parameters.gpu.maximum_clock;
+  for (Hertz clock = top - kClockStep; clock >= top * kLowestClock; clock = clock - kClockStep) {
+    FLYBALL_ASSIGN(const curve::Point point, measure(scenario, found.limit, clock));
+    const double rate = found.time / point.time;
+    levels.push_back({point.power / found.power, rate, rate});
+  }
+  return levels;
 }
 
 }  // namespace
@@ -76,6 +100,7 @@ Result<Subject> twin_subject(const twin::Scenario& scenario, std::uint64_t seed)
   }
   FLYBALL_ASSIGN(const curve::Point last, measure(fixed, lowest));
   points.push_back(last);
+  FLYBALL_ASSIGN(std::vector<policy::Level> by_clock, levels_by_clock(fixed, points.front()));
   FLYBALL_ASSIGN(curve::Curve truth, curve::Curve::monotone(points));
   return Subject{scenario.plant(),
                  scenario.name,
@@ -87,7 +112,8 @@ Result<Subject> twin_subject(const twin::Scenario& scenario, std::uint64_t seed)
                    seeded.parameters.seed = s;
                    FLYBALL_ASSIGN(twin::Machine machine, seeded.build());
                    return std::make_unique<TwinPlant>(std::move(machine), clock);
-                 }};
+                 },
+                 std::move(by_clock)};
 }
 
 }  // namespace flyball::evaluate

@@ -29,7 +29,8 @@ struct LeaseRequest {
 struct WriteRequest {
   DeviceId device;
   std::optional<Milliwatts> power_limit;
-  std::optional<ClockRange> locked_clocks;
+  std::optional<ClockRange> locked_clocks = {};
+  bool unlock_clocks = false;  ///< ends a lock of this lease's; excludes locked_clocks
 };
 
 enum class WriteState : std::uint8_t {

@@ -147,6 +147,7 @@ class Engine final : public LimitAuthority {
     std::optional<MonoTime> written_at;
     std::optional<Milliwatts> external_limit;
     std::optional<ClockRange> locked;
+    int above_lock = 0;                   ///< looks in a row at which it ran above that
     std::optional<MonoTime> watch_until;  ///< given back, but a stuck call may still land
     Drift drift = Drift::none;
     int rewrites = 0;
@@ -193,6 +194,7 @@ class Engine final : public LimitAuthority {
   Sent send(Board& board, Milliwatts value, bool may_go_unjournaled);
   Sent judge(Board& board, Milliwatts value, Milliwatts before, const Result<>& called);
   Sent apply_clocks(Board& board);
+  bool escapes_lock(Board& board);
   void failed(Board& board, const std::string& reason);
   void worked(Board& board);
 

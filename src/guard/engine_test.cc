@@ -414,8 +414,36 @@ TEST_F(EngineTest, LockedClocksNeedTheDeclarationAndAreReset) {
   id = lease();
   EXPECT_EQ(engine->write(id, {{a, {}, range}})->front().state, WriteState::applied);
   EXPECT_TRUE(driver.board(a).clocks_locked);
+  EXPECT_EQ(engine->write(id, {{a, {}, {}, true}})->front().state, WriteState::applied);
+  EXPECT_FALSE(driver.board(a).clocks_locked) << "the lease goes on without its lock";
+  EXPECT_FALSE(engine->write(id, {{a, {}, range, true}})->front().state == WriteState::applied);
+  clock.advance(Seconds(2));
+  EXPECT_EQ(engine->write(id, {{a, {}, range}})->front().state, WriteState::applied);
+  EXPECT_TRUE(driver.board(a).clocks_locked);
   start();
   EXPECT_FALSE(driver.board(a).clocks_locked);
+}
+
+TEST_F(EngineTest, ALockThatSomeoneElseEndsIsLockedAgainAFewTimes) {
+  config.boards[a].clocks_unlocked = true;
+  start();
+  const LeaseId id = lease();
+  EXPECT_EQ(engine->write(id, {{a, {}, ClockRange{Hertz(0.3e9), Hertz(1.2e9)}}})->front().state, WriteState::applied);
+  const auto run = [&](Seconds length, bool foreign) {
+    for (double t = 0; t < length.value(); t += 0.5) {
+      clock.advance(Seconds(0.5));
+      if (foreign) driver.board(a).clocks_locked = false;
+      EXPECT_TRUE(engine->renew(id));
+      engine->tick();
+    }
+  };
+  run(Seconds(30), false);
+  EXPECT_EQ(driver.board(a).locks, 1) << "it holds";
+  driver.board(a).clocks_locked = false;
+  run(Seconds(30), false);
+  EXPECT_EQ(driver.board(a).locks, 2);
+  run(Seconds(7200), true);
+  EXPECT_LE(driver.board(a).locks, 2 + config.drift_rewrites) << "never a fight";
 }
 
 TEST_F(EngineTest, TimeTheGuardWasBusyIsNotCharged) {

@@ -22,8 +22,10 @@ Seconds back_off(const EngineConfig& config, int count) {
 
 Result<> Engine::store_wish(Board& board, LeaseId lease, const Lease& of, const WriteRequest& write) {
   Slot& slot = *board.slots[static_cast<std::size_t>(of.request.authority)];
-  if (!write.power_limit && !write.locked_clocks)
+  if (!write.power_limit && !write.locked_clocks && !write.unlock_clocks)
     return fail(ErrorCode::input, "neither a limit nor clocks are asked for");
+  if (write.locked_clocks && write.unlock_clocks)
+    return fail(ErrorCode::input, "clocks are to be locked and unlocked at once");
   if (write.power_limit && !is_plausible(*write.power_limit)) {
     return fail(ErrorCode::input, fmt::format("{} mW is no power limit", write.power_limit->value()));
   }
@@ -40,6 +42,7 @@ Result<> Engine::store_wish(Board& board, LeaseId lease, const Lease& of, const 
   if (slot.wish.limit != write.power_limit || slot.wish.clocks != write.locked_clocks) board.tries = 0;
   if (write.power_limit) slot.wish.limit = write.power_limit;
   if (write.locked_clocks) slot.wish.clocks = write.locked_clocks;
+  if (write.unlock_clocks) slot.wish.clocks.reset();
   // The owner of the budget, or a higher one, is back.
   if (board.hold && board.hold->parked && of.kind == LeaseKind::budget && of.request.authority >= board.hold->owner) {
     board.hold->parked = false;
@@ -340,12 +343,44 @@ Engine::Sent Engine::judge(Board& board, Milliwatts value, Milliwatts before, co
   return {WriteState::applied, ""};
 }
 
+/// A lock cannot be read back, but that a board runs above it can. Seen three times, for a clock takes a moment to
+/// fall.
+bool Engine::escapes_lock(Board& board) {
+  constexpr Hertz kTolerance{20e6};  // clocks come in steps of 15 MHz
+  constexpr int kBelieved = 3;
+  const auto reading = parts_.driver.read(board.id);
+  const bool above = reading && reading->sm_clock && *reading->sm_clock > board.locked->high + kTolerance;
+  board.above_lock = above ? board.above_lock + 1 : 0;
+  if (board.above_lock != kBelieved) return board.above_lock > kBelieved;
+  board.drift = Drift::foreign_writer;
+  board.last_drift = parts_.clock.now();
+  ++counters_.drift_seen;
+  audit("drift", board.id, 0, std::string(to_string(board.drift)),
+        "locked to " + format(board.locked->high) + ", runs at " + format(*reading->sm_clock));
+  return true;
+}
+
 Engine::Sent Engine::apply_clocks(Board& board) {
   std::optional<ClockRange> wanted;
   for (const auto& slot : board.slots) {  // the highest authority's wish is the last one
     if (slot && slot->wish.clocks) wanted = slot->wish.clocks;
   }
-  if (!wanted || board.locked == wanted) return {WriteState::unchanged, ""};
+  if (!wanted) {  // whoever wanted them locked does not any more
+    if (!board.hold || !board.hold->clocks_locked) return {WriteState::unchanged, ""};
+    std::string reason;
+    ++counters_.writes;
+    if (give_back_clocks(board, reason)) return {WriteState::applied, "the clocks are free again"};
+    ++counters_.writes_failed;
+    failed(board, reason);
+    return {WriteState::failed, reason};
+  }
+  if (board.locked == wanted) {
+    if (!escapes_lock(board)) return {WriteState::unchanged, ""};
+    if (board.yielded)
+      return {WriteState::failed, "another program keeps unlocking this board's clocks; yielded to it"};
+    if (parts_.clock.now() < board.next_rewrite) return {WriteState::deferred, "above its lock; locked again later"};
+    if (!may_rewrite(board)) return {WriteState::failed, "another program keeps unlocking this board's clocks"};
+  }
   if (board.written_at && parts_.clock.now() - *board.written_at < config_.minimum_dwell) {
     return {WriteState::deferred, "the dwell is " + format(config_.minimum_dwell)};
   }
@@ -375,6 +410,7 @@ Engine::Sent Engine::apply_clocks(Board& board) {
     return {WriteState::failed, called.error().message()};
   }
   board.locked = wanted;
+  board.above_lock = 0;
   worked(board);
   return {WriteState::applied, "accepted; locked clocks cannot be read back"};
 }

@@ -160,6 +160,7 @@ WriteRequest parse_write(const Json& json, Fields& outer) {
   if (low.has_value() != high.has_value()) {
     fields.fail_with({ErrorCode::input, "clocks need both ends", write.device.text(), ""});
   }
+  write.unlock_clocks = fields.flag("unlock_clocks");
   if (fields.error()) outer.fail_with(*fields.error());
   return write;
 }
@@ -199,6 +200,7 @@ std::string encode(const Request& request) {
         if (write.power_limit) entry["power_limit_mw"] = write.power_limit->value();
         if (write.locked_clocks) entry["clock_low_hz"] = write.locked_clocks->low.value();
         if (write.locked_clocks) entry["clock_high_hz"] = write.locked_clocks->high.value();
+        if (write.unlock_clocks) entry["unlock_clocks"] = true;
         json["writes"].push_back(std::move(entry));
       }
       break;

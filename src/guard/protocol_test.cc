@@ -32,12 +32,15 @@ TEST(Protocol, RequestsComeThrough) {
   write.verb = Verb::write;
   write.lease = (3ULL << 32) + 1;
   write.writes = {{DeviceId::of("GPU-a"), Milliwatts(287'123), {}},
-                  {DeviceId::of("GPU-b"), {}, ClockRange{Hertz(1.2e9), Hertz(1.41e9)}}};
+                  {DeviceId::of("GPU-b"), {}, ClockRange{Hertz(1.2e9), Hertz(1.41e9)}},
+                  {DeviceId::of("GPU-c"), {}, {}, true}};
   const Request written = round_trip(write);
   EXPECT_EQ(written.lease, write.lease);
-  ASSERT_EQ(written.writes.size(), 2u);
+  ASSERT_EQ(written.writes.size(), 3u);
   EXPECT_EQ(written.writes[0].power_limit, Milliwatts(287'123));
   EXPECT_EQ(written.writes[1].locked_clocks, write.writes[1].locked_clocks);
+  EXPECT_FALSE(written.writes[1].unlock_clocks);
+  EXPECT_TRUE(written.writes[2].unlock_clocks);
 }
 
 TEST(Protocol, WritesOfAnotherVerbAreNone) {

@@ -30,6 +30,8 @@ struct ScriptedBoard {
   bool garbage_range = false;
   std::optional<Milliwatts> late;  ///< set by a call that applies late; see ScriptedDriver::land_late
   bool clocks_locked = false;
+  int locks = 0;  ///< calls that locked
+  Hertz clock{1.4e9}, lock{1.4e9};
   std::vector<Milliwatts> writes;  ///< every value that a setter was called with
 
   Milliwatts enforced() const {
@@ -88,6 +90,7 @@ class ScriptedDriver final : public Driver {
     GpuReading reading;
     reading.device = device;
     reading.power_average = board->enforced().watts() * 0.9;
+    reading.sm_clock = board->clocks_locked ? std::min(board->clock, board->lock) : board->clock;
     return reading;
   }
   Result<PowerLimits> limits(const DeviceId& device) override {
@@ -132,9 +135,11 @@ class ScriptedDriver final : public Driver {
     }
     return {};
   }
-  Result<> lock_clocks(const DeviceId& device, ClockRange) override {
+  Result<> lock_clocks(const DeviceId& device, ClockRange range) override {
     FLYBALL_ASSIGN(ScriptedBoard * board, find(device));
     board->clocks_locked = true;
+    board->lock = range.high;
+    ++board->locks;
     return {};
   }
   Result<> reset_clocks(const DeviceId& device) override {

@@ -26,6 +26,7 @@ class FakeDriver final : public Driver {
 
   struct Board {
     Milliwatts limit{250'000};
+    std::optional<ClockRange> locked;
     Joules energy;
     MonoTime at;
   };
@@ -54,7 +55,7 @@ class FakeDriver final : public Driver {
     reading.energy = board.energy;
     reading.utilisation_fraction = 0.99;
     reading.temperature = Celsius(60);
-    reading.sm_clock = Hertz(1.4e9);
+    reading.sm_clock = board.locked ? board.locked->high : Hertz(1.4e9);
     reading.limit_enforced = board.limit;
     reading.throttle = ThrottleReasons{ThrottleReasons::kSoftwarePowerCap};
     if (bend) bend(reading);
@@ -72,8 +73,14 @@ class FakeDriver final : public Driver {
     settle(device).limit = limit;
     return {};
   }
-  Result<> lock_clocks(const DeviceId&, ClockRange) override { return fail(ErrorCode::unsupported, "no clocks"); }
-  Result<> reset_clocks(const DeviceId&) override { return {}; }
+  Result<> lock_clocks(const DeviceId& device, ClockRange range) override {
+    settle(device).locked = range;
+    return {};
+  }
+  Result<> reset_clocks(const DeviceId& device) override {
+    settle(device).locked.reset();
+    return {};
+  }
 
   Board& settle(const DeviceId& device) {
     Board& board =
@@ -114,6 +121,16 @@ class FakeAuthority final : public guard::LimitAuthority {
       guard::WriteOutcome outcome;
       outcome.device = request.device;
       outcome.asked = request.power_limit.value_or(Milliwatts(0));
+      if (!request.power_limit) {
+        const bool locks = request.locked_clocks.has_value();
+        (void)(locks ? driver_.lock_clocks(request.device, *request.locked_clocks)
+                     : driver_.reset_clocks(request.device));
+        outcome.state = guard::WriteState::applied;
+        outcomes.push_back(outcome);
+        continue;
+      }
+      if (request.locked_clocks) (void)driver_.lock_clocks(request.device, *request.locked_clocks);
+      if (request.unlock_clocks) (void)driver_.reset_clocks(request.device);
       const PowerLimits limits = *driver_.limits(request.device);
       outcome.accepted = std::clamp(outcome.asked, *limits.minimum, *limits.maximum);
       outcome.state = refuses                                ? guard::WriteState::refused
@@ -151,6 +168,11 @@ class FakeProgress final : public ProgressSource {
  public:
   FakeProgress(Clock& clock, Seconds step) : clock_(clock), step_(step) {}
   bool silent = false;
+  std::optional<double> waits;  ///< of the time
+  Sample<Seconds> waited(const DeviceId&) override {
+    if (!waits) return Sample<Seconds>::absent(Status::missing);
+    return (progress().value.at - MonoTime()) * *waits;
+  }
   std::optional<MonoTime> stops_at;
   Phase phase = Phase::training;
   Sample<WorkloadProgress> progress() override {

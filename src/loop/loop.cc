@@ -23,6 +23,8 @@ constexpr Seconds kFirstPause{1};
 constexpr Seconds kLongestPause{10};
 /// A guard that keeps ending our lease does not want us.
 constexpr std::uint64_t kMostLeases = 5;
+/// A clock this far above our lock is not held by it: clocks come in steps of 15 MHz, and means are rounded.
+constexpr Hertz kClockTolerance{20e6};
 
 GpuMeter::Options meter_options(Seconds poll) {
   // Three lost polls in a row are a hole; four make a reading stale.
@@ -84,7 +86,7 @@ void Loop::keep_lease() {
     lease_.reset();
     whole_ = false;
     ++leases_lost_;
-    for (Board& board : boards_) board.expected.reset(), board.deferred.reset();
+    for (Board& board : boards_) board.expected.reset(), board.deferred.reset(), board.locked.reset();
   }
   if (leases_lost_ >= kMostLeases || now < ask_again_) return;
   const auto acquired = authority_.acquire({.kind = options_.lease,
@@ -129,6 +131,7 @@ void Loop::poll() {
   const std::uint64_t before = rate_.last() ? rate_.last()->tokens : 0;
   if (!rate_.last() || progress.value.tokens != before) progressed_ = clock_.now();
   rate_.add(*progress);
+  follow_waits();
   const bool training = phase_ == Phase::unknown || phase_ == Phase::training;
   if (training && progress.value.phase != Phase::unknown) phase_ = progress.value.phase;
 }
@@ -166,7 +169,23 @@ void Loop::check_limit(Board& board, const GpuReading& reading) {
   if (enforced > *board.expected + tolerance) board.foreign = true;
 }
 
+/// A lock cannot be read back; that the board runs above it can.
+bool Loop::escapes_lock(const Board& board, const GpuObservation& gpu) const {
+  // The mean over the first interval of a lock has a part of the clock before it.
+  const bool whole = board.locked && board.locked_at < interval_start_;
+  return whole && gpu.sm_clock && *gpu.sm_clock > board.locked->high + kClockTolerance;
+}
+
+void Loop::follow_waits() {
+  for (Board& board : boards_) {
+    board.waited = progress_.waited(board.meter.device());
+    const bool fell = board.waited && board.waited_from && *board.waited < *board.waited_from;
+    if (rate_.begins() || fell || !board.waited_from) board.waited_from = board.waited;
+  }
+}
+
 bool Loop::is_hung(const Board& board, const GpuObservation& gpu) const {
+  if (phase_ != Phase::unknown && phase_ != Phase::training) return false;  // it says why there is no step
   if (!progressed_ || !gpu.power || !gpu.utilisation_fraction || !board.highest_mean) return false;
   const Seconds silent = clock_.now() - *progressed_;
   const Seconds patience = std::max(step_time_ * kHungSteps, options_.decision * kHungIntervals);
@@ -188,6 +207,7 @@ Observation Loop::observe(Seconds interval) {
   observation.phase = phase_;
   const Seconds left = options_.run_length - (clock_.now() - started_);
   observation.remaining = std::max(left, Seconds(0));
+  observation.clocks_unlocked = options_.clocks_unlocked;
   for (Board& board : boards_) {
     if (const auto limits = driver_.limits(board.meter.device())) board.meter.set_limits(*limits);
     GpuObservation gpu = board.meter.take(observation.at, interval);
@@ -195,6 +215,12 @@ Observation Loop::observe(Seconds interval) {
     if (!board.found && gpu.limit_enforced) board.found = *gpu.limit_enforced;
     gpu.external_limiter = board.limiter;
     gpu.hung_progress = is_hung(board, gpu);
+    if (board.locked) gpu.clock_ceiling = board.locked->high;
+    if (escapes_lock(board, gpu)) board.foreign_clock = true;
+    if (rate.to > rate.from && board.waited && board.waited_from) {
+      gpu.wait_fraction = std::clamp((*board.waited - *board.waited_from) / (rate.to - rate.from), 0.0, 1.0);
+    }
+    if (rate.to > rate.from) board.waited_from = board.waited;
     if (gpu.power && (!board.highest_mean || *gpu.power > *board.highest_mean)) board.highest_mean = gpu.power;
     observation.gpus.push_back(std::move(gpu));
   }
@@ -218,6 +244,8 @@ std::string Loop::freeze_reason(const Observation& observation) {
            "see the BMC, the power supply and the throttle reasons");
     freeze(board.foreign, "limit.foreign", gpu.device, "the limit was raised by someone else",
            "find the other program that writes limits");
+    freeze(board.foreign_clock, "clocks.foreign", gpu.device, "it runs above the clocks that it was locked to",
+           "find the other program that sets clocks, or a driver that was loaded again");
     freeze(gpu.coverage_fraction < options_.least_coverage, "telemetry.coverage", gpu.device,
            "power was seen for " + format_percent(gpu.coverage_fraction, 0) + " of the interval",
            "see `flyball doctor` for the sensor");
@@ -240,7 +268,7 @@ Proposal Loop::ask(const Observation& observation) {
 Proposal Loop::as_found() const {
   Proposal proposal{{}, "switchback: a block at the limits found"};
   for (const Board& board : boards_) {
-    if (board.found) proposal.gpus.push_back({board.meter.device(), *board.found, {}});
+    if (board.found) proposal.gpus.push_back({board.meter.device(), *board.found, {}, board.locked.has_value()});
   }
   return proposal;
 }
@@ -269,11 +297,11 @@ bool Loop::write(DecisionRecord& record) {
   std::vector<guard::WriteRequest> requests;
   std::set<DeviceId> seen;
   for (const GpuProposal& wish : record.proposal.gpus) {
-    if (!wish.power_limit && !wish.locked_clocks) continue;
+    if (!wish.power_limit && !wish.locked_clocks && !wish.unlock_clocks) continue;
     const bool ours = std::any_of(boards_.begin(), boards_.end(),
                                   [&](const Board& board) { return board.meter.device() == wish.device; });
     if (ours && seen.insert(wish.device).second)
-      requests.push_back({wish.device, wish.power_limit, wish.locked_clocks});
+      requests.push_back({wish.device, wish.power_limit, wish.locked_clocks, wish.unlock_clocks});
   }
   if (requests.empty()) return true;
   if (!lease_) return false;
@@ -284,21 +312,22 @@ bool Loop::write(DecisionRecord& record) {
     return false;
   }
   clear("write.none", {});
-  const bool all = note_outcomes(*outcomes);
+  const bool all = note_outcomes(requests, *outcomes);
   record.writes = std::move(*outcomes);
   return all;
 }
 
 void Loop::Board::expect(const guard::WriteOutcome& outcome) {
+  const bool limit = outcome.asked > Milliwatts(0) && outcome.accepted > Milliwatts(0);  // not of clocks alone
   switch (outcome.state) {
     case guard::WriteState::applied:
     case guard::WriteState::unchanged:
-      expected = outcome.enforced ? *outcome.enforced : outcome.accepted;
+      if (limit) expected = outcome.enforced ? *outcome.enforced : outcome.accepted;
       deferred.reset();
       break;
     case guard::WriteState::deferred:
       expected.reset();
-      deferred = outcome.accepted;
+      deferred = limit ? std::optional(outcome.accepted) : std::nullopt;
       break;
     case guard::WriteState::refused:
     case guard::WriteState::failed:
@@ -316,11 +345,14 @@ void Loop::adopt(const guard::WriteOutcome& recorded) {
   if (Board* const board = board_of(recorded.device)) board->expect(recorded);
 }
 
-bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
+bool Loop::note_outcomes(const std::vector<guard::WriteRequest>& requests,
+                         const std::vector<guard::WriteOutcome>& outcomes) {
   bool all = true;
   for (const guard::WriteOutcome& outcome : outcomes) {
     Board* const board = board_of(outcome.device);
-    if (board == nullptr) continue;
+    const auto request = std::find_if(requests.begin(), requests.end(),
+                                      [&](const guard::WriteRequest& r) { return r.device == outcome.device; });
+    if (board == nullptr || request == requests.end()) continue;
     board->expect(outcome);
     switch (outcome.state) {
       case guard::WriteState::applied:
@@ -334,9 +366,12 @@ bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
         ++writes_refused_;
         all = false;
         find(Severity::warning, "write." + std::string(to_string(outcome.state)), outcome.device,
-             "a limit of " + format(outcome.asked) + " was not set: " + outcome.reason, "see `flyball doctor`");
+             (request->power_limit ? "a limit of " + format(outcome.asked) : std::string("a lock of clocks")) +
+                 " was not set: " + outcome.reason,
+             "see `flyball doctor`");
         continue;
     }
+    note_lock(*board, *request);
     clear("write.refused", outcome.device);
     clear("write.failed", outcome.device);
     const bool power = outcome.asked > Milliwatts(0);
@@ -351,6 +386,12 @@ bool Loop::note_outcomes(const std::vector<guard::WriteOutcome>& outcomes) {
     }
   }
   return all;
+}
+
+void Loop::note_lock(Board& board, const guard::WriteRequest& request) {
+  if (!request.locked_clocks && !request.unlock_clocks) return;
+  if (board.locked != request.locked_clocks) board.locked_at = clock_.now();
+  board.locked = request.locked_clocks;
 }
 
 std::optional<DecisionRecord> Loop::tick() {
@@ -375,7 +416,7 @@ std::optional<DecisionRecord> Loop::tick() {
   record.control = in_force_ == experiment::Arm::control;
   if (!options_.observe_only) decide(record);
   for (Board& board : boards_) {
-    board.limiter = board.foreign = false;
+    board.limiter = board.foreign = board.foreign_clock = false;
     if (!board.lost) clear("gpu.not_read", board.meter.device());
     board.lost = false;
   }

@@ -34,7 +34,9 @@ struct Options {
   std::string purpose = "flyball run";
   std::vector<DeviceId> devices;  ///< empty = every board that is there
   bool observe_only = false;      ///< no lease, no proposal, no write
-  std::uint64_t seed = 1;         ///< the policy's
+  /// Every board's clocks were declared unlocked (site.clocks_unlocked), so that a policy may lock them.
+  bool clocks_unlocked = false;
+  std::uint64_t seed = 1;  ///< the policy's
   /// Blocks at the limits found, drawn at random, by which the saving is measured. Empty = none.
   std::optional<SwitchbackOptions> switchback;
 };
@@ -85,12 +87,16 @@ class Loop {
   struct Board {
     explicit Board(GpuMeter m) : meter(std::move(m)) {}
     GpuMeter meter;
-    std::optional<Milliwatts> expected;  ///< what holds if nobody interferes: our last accepted limit, once in force
-    std::optional<Milliwatts> deferred;  ///< accepted, still on its way
-    std::optional<Milliwatts> found;     ///< at the start
-    Sample<Watts> highest_mean;          ///< of any interval so far
-    bool limiter = false;                ///< in this interval: enforced below what we asked, or a brake
-    bool foreign = false;                ///< in this interval: enforced above what we asked
+    std::optional<Milliwatts> expected;   ///< what holds if nobody interferes: our last accepted limit, once in force
+    std::optional<Milliwatts> deferred;   ///< accepted, still on its way
+    std::optional<Milliwatts> found;      ///< at the start
+    Sample<Watts> highest_mean;           ///< of any interval so far
+    std::optional<ClockRange> locked;     ///< our last accepted lock
+    std::optional<MonoTime> locked_at;    ///< when that, or its end, was accepted
+    Sample<Seconds> waited, waited_from;  ///< by its rank, now and where the window of whole steps begins
+    bool limiter = false;                 ///< in this interval: enforced below what we asked, or a brake
+    bool foreign = false;                 ///< in this interval: enforced above what we asked
+    bool foreign_clock = false;           ///< in this interval: the clock above our lock
     bool lost = false;
 
     void expect(const guard::WriteOutcome& outcome);
@@ -98,6 +104,8 @@ class Loop {
 
   void poll();
   void check_limit(Board& board, const GpuReading& reading);
+  bool escapes_lock(const Board& board, const GpuObservation& gpu) const;
+  void follow_waits();
   Observation observe(Seconds interval);
   bool is_hung(const Board& board, const GpuObservation& gpu) const;
   std::string freeze_reason(const Observation& observation);
@@ -108,7 +116,9 @@ class Loop {
   /// True if all that was asked holds or is on its way.
   bool write(DecisionRecord& record);
   Board* board_of(const DeviceId& device);
-  bool note_outcomes(const std::vector<guard::WriteOutcome>& outcomes);
+  bool note_outcomes(const std::vector<guard::WriteRequest>& requests,
+                     const std::vector<guard::WriteOutcome>& outcomes);
+  void note_lock(Board& board, const guard::WriteRequest& request);
   void keep_lease();
   /// Reports the onset of a condition once; `clear` ends it.
   void find(Severity severity, const std::string& code, const DeviceId& device, std::string what, std::string remedy);

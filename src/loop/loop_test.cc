@@ -107,6 +107,45 @@ TEST(Loop, WritesThroughTheAuthorityAndGivesBackAtTheEnd) {
   EXPECT_GE(rig.authority.renewed, 5) << "a lease of 10 s must be renewed well before it ends";
 }
 
+TEST(Loop, ALockIsWrittenAndSeenByTheClockAlone) {
+  Rig rig;
+  rig.options.clocks_unlocked = true;
+  const ClockRange range{Hertz(0.3e9), Hertz(1.2e9)};
+  rig.policy.wish = [&](const Observation& o) { return Proposal{{{o.gpus[0].device, {}, range}}, "locked"}; };
+  rig.run(40_s);
+  EXPECT_TRUE(rig.policy.seen[0].clocks_unlocked);
+  EXPECT_FALSE(rig.policy.seen[0].gpus[0].clock_ceiling);
+  EXPECT_EQ(rig.policy.seen[1].gpus[0].clock_ceiling, range.high);
+  EXPECT_NEAR((*rig.policy.seen[3].gpus[0].sm_clock).value(), 1.2e9, 1);
+  EXPECT_TRUE(rig.findings.empty());
+}
+
+TEST(Loop, ABoardAboveItsLockFreezesLearning) {
+  Rig rig;
+  const ClockRange range{Hertz(0.3e9), Hertz(1.2e9)};
+  rig.policy.wish = [&](const Observation& o) { return Proposal{{{o.gpus[0].device, {}, range}}, "locked"}; };
+  rig.run(80_s, [&] {
+    if (rig.clock.now().seconds() >= 30 && rig.clock.now().seconds() < 60) rig.driver.settle(kA).locked.reset();
+    if (rig.clock.now().seconds() >= 60) rig.driver.settle(kA).locked = range;
+  });
+  EXPECT_TRUE(rig.found("clocks.foreign"));
+  EXPECT_FALSE(rig.records[4].frozen.empty());
+  EXPECT_TRUE(rig.records[7].frozen.empty()) << "it holds again";
+}
+
+TEST(Loop, WhatARankWaitedIsAShareOfWholeSteps) {
+  Rig rig(1, 1.3_s);
+  rig.run(30_s);
+  EXPECT_FALSE(rig.policy.seen[1].gpus[0].wait_fraction) << "the job does not tell";
+  rig.progress.waits = 0.2;
+  rig.records.clear();
+  rig.run(60_s);
+  for (std::size_t i = 1; i < rig.records.size(); ++i) {
+    ASSERT_TRUE(rig.records[i].observation.gpus[0].wait_fraction);
+    EXPECT_NEAR(*rig.records[i].observation.gpus[0].wait_fraction, 0.2, 1e-9);
+  }
+}
+
 TEST(Loop, ObserveOnlyAsksForNothing) {
   Rig rig;
   rig.options.observe_only = true;

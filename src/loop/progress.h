@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "core/device.h"
 #include "core/reading.h"
 #include "core/workload.h"
 
@@ -15,6 +16,9 @@ class ProgressSource {
   /// The last whole step: its end as `at`, steps and tokens done by then; and the phase as of now. `missing` where the
   /// job says nothing. Must not block.
   virtual Sample<WorkloadProgress> progress() = 0;
+  /// How long the rank on this board has waited in steps, for other ranks or for data, as of the end of the last whole
+  /// step: cumulative, by its own timers around collectives. `missing` where the job does not tell.
+  virtual Sample<Seconds> waited(const DeviceId&) { return Sample<Seconds>::absent(Status::missing); }
 };
 
 /// Speed over whole steps: from the last step that ended before the interval to the last one that ended in it. Steps
@@ -34,6 +38,8 @@ class StepRate {
   Rate take();
 
   std::uint64_t tokens() const { return last_ ? last_->tokens - first_->tokens : 0; }
+  /// The window begins with the last step known: whatever else is summed over it begins anew.
+  bool begins() const { return last_ && anchor_->at == last_->at; }
   /// The last step known; empty before the first report.
   const std::optional<WorkloadProgress>& last() const { return last_; }
 

@@ -92,6 +92,25 @@ TEST(SwitchbackLoop, RecordsSayWhoseLimitsHeld) {
   }
 }
 
+TEST(SwitchbackLoop, LocksEndInBlocksAtTheLimitsFoundAndComeBackAfterThem) {
+  Rig rig;
+  const ClockRange range{Hertz(0.3e9), Hertz(1.2e9)};
+  rig.policy.wish = [&](const Observation& o) {
+    Proposal proposal;
+    for (const GpuObservation& gpu : o.gpus) proposal.gpus.push_back({gpu.device, {}, range});
+    return proposal;
+  };
+  rig.run(3600_s);
+  int original = 0;
+  for (std::size_t i = 2; i < rig.records.size(); ++i) {
+    const double clock = (*rig.records[i].observation.gpus[1].sm_clock).value();
+    // A mean over an interval has half a poll of the clock before it.
+    EXPECT_NEAR(clock, rig.records[i].control ? 1.2e9 : 1.4e9, 1e7) << i;
+    original += rig.records[i].control ? 0 : 1;
+  }
+  EXPECT_GT(original, 15);
+}
+
 TEST(SwitchbackLoop, NothingAgainstNothingIsNoDifference) {
   Rig rig;
   rig.policy.wish = [](const Observation&) { return Proposal{}; };

@@ -9,13 +9,11 @@
 
 #include "base/text.h"
 #include "curve/family.h"
+#include "policy/job.h"
 
 namespace flyball::policy {
 namespace {
 
-/// Grid of limits: finer than the guard's ramp and than any difference that matters, and few enough to be cheap.
-constexpr Milliwatts kFinest{5'000};
-constexpr std::int64_t kMostLevels = 33;
 /// What the run begins with at the limits as found; after that a look is bought one interval at a time.
 constexpr int kFirstIntervals = 6;
 /// Of a run, at most, for looks: measures.md asks for 5 %.
@@ -50,8 +48,6 @@ constexpr double kNoise = 0.004, kNoiseWeight = 6;
 /// Standard deviations at which an observation is set aside, and how many in a row are believed after all.
 constexpr double kOdd = 8;
 constexpr int kOddAtMost = 5;
-/// A change larger than this is walked in steps (doc/safety.md), and the interval in which it began tells of no limit.
-constexpr Milliwatts kJump{100'000};
 /// Keeps the prior's matrix positive.
 constexpr double kJitter = 1e-9;
 /// Intervals for which a limit is kept, looks and trials apart.
@@ -61,8 +57,6 @@ constexpr std::size_t kMostHeld = 512;
 constexpr Seconds kShortestHorizon{3600};
 /// A change of the bound for its price.
 constexpr double kPriceStep = 1e-3;
-
-bool is_training(Phase phase) { return phase == Phase::training || phase == Phase::unknown; }
 
 /// Mean power of one board over the interval, by the counter where there is one.
 std::optional<double> mean_power(const Observation& observation) {
@@ -78,15 +72,6 @@ std::optional<double> mean_power(const Observation& observation) {
   }
   if (sum <= 0 || observation.gpus.empty()) return std::nullopt;
   return sum / static_cast<double>(observation.gpus.size());
-}
-
-std::optional<Milliwatts> common_limit(const Observation& observation) {
-  std::optional<Milliwatts> highest;
-  for (const GpuObservation& gpu : observation.gpus) {
-    if (!gpu.limit_enforced) return std::nullopt;
-    highest = std::max(highest.value_or(Milliwatts(0)), *gpu.limit_enforced);
-  }
-  return highest;
 }
 
 Belief make_belief(const curve::Family& family, double sign, const std::vector<double>& x, const Belief::Drift& drift) {
@@ -122,79 +107,48 @@ void learn_noise(double now, std::optional<double>& before, bool comparable, dou
 
 Result<std::unique_ptr<Policy>> Model::make(const Objective& objective) {
   FLYBALL_TRY(check_objective(objective, "model"));
-  return std::unique_ptr<Policy>(new Model(objective));
+  return std::unique_ptr<Policy>(new Model(objective, false));
+}
+
+Result<std::unique_ptr<Policy>> Model::make_slack(const Objective& objective) {
+  FLYBALL_TRY(check_objective(objective, "slack"));
+  return std::unique_ptr<Policy>(new Model(objective, true));
 }
 
 Result<> Model::set_objective(const Objective& objective) {
-  FLYBALL_TRY(check_objective(objective, "model"));
+  FLYBALL_TRY(check_objective(objective, name()));
   objective_ = objective;
   return {};
 }
 
 void Model::reset(std::uint64_t seed) {
-  const Objective objective = objective_;
-  *this = Model(objective);
+  *this = Model(Objective(objective_), slack_);
   random_ = Random(seed);
   rate_noise_ = power_noise_ = kNoise * kNoise;
   rate_noise_weight_ = power_noise_weight_ = kNoiseWeight;
 }
 
-/// Grid and prior, once the board's range and its power as found are known.
+/// Ladder and prior, once the boards' ranges and their power as found are known.
 bool Model::begin(const Observation& observation) {
-  Milliwatts found{}, lowest{};
-  std::vector<GpuProposal> as_found;
-  for (const GpuObservation& gpu : observation.gpus) {
-    if (!gpu.limit_enforced || !gpu.minimum) return false;
-    found = std::max(found, *gpu.limit_enforced);
-    lowest = std::max(lowest, *gpu.minimum);
-    as_found.push_back({gpu.device, *gpu.limit_enforced, {}});
-  }
-  if (as_found.empty()) return false;
-  if (found_.empty()) found_ = std::move(as_found);
   const auto power = mean_power(observation);
   if (!power || !observation.tokens_per_second || !is_training(observation.phase)) return false;
-  first_power_ += (*power - first_power_) / ++first_intervals_;
-  const std::int64_t range = std::max<std::int64_t>(found.value() - lowest.value(), 0);
-  const std::int64_t step =
-      kFinest.value() * std::max<std::int64_t>(1, (range + kFinest.value() * (kMostLevels - 1) - 1) /
-                                                      (kFinest.value() * (kMostLevels - 1)));
-  for (std::int64_t limit = found.value(); limit > lowest.value(); limit -= step) grid_.push_back(Milliwatts(limit));
-  grid_.push_back(std::min(lowest, found));
-  std::reverse(grid_.begin(), grid_.end());
-  counts_.assign(grid_.size(), 0);
-  build_beliefs(Watts(first_power_));
+  const bool clocks = slack_ && observation.clocks_unlocked;
+  ladder_ = Ladder::of(observation, clocks ? Lever::locked_clocks : Lever::power_limit);
+  if (!ladder_) return false;
+  counts_.assign(ladder_->size(), 0);
+  build_beliefs(Watts(*power));
   return true;
 }
 
 void Model::build_beliefs(Watts unlimited) {
-  std::vector<double> x;
-  x.reserve(grid_.size());
-  for (const Milliwatts limit : grid_) x.push_back(std::log(limit.watts() / unlimited));
+  const std::vector<double> x = ladder_->coordinates(unlimited);
   rate_ = make_belief(curve::time_families()[0], -1, x, kRateDrift);
   power_ = make_belief(curve::power_family(), 1, x, kPowerDrift);
 }
 
-/// Linear between the two grid points around it.
-std::vector<double> Model::weights_of(Milliwatts limit) const {
-  std::vector<double> weights(grid_.size());
-  const auto above = std::lower_bound(grid_.begin(), grid_.end(), limit);
-  if (above == grid_.end()) {
-    weights.back() = 1;
-  } else if (above == grid_.begin() || *above == limit) {
-    weights[static_cast<std::size_t>(above - grid_.begin())] = 1;
-  } else {
-    const auto i = static_cast<std::size_t>(above - grid_.begin());
-    const double share =
-        static_cast<double>((limit - grid_[i - 1]).value()) / static_cast<double>((grid_[i] - grid_[i - 1]).value());
-    weights[i - 1] = 1 - share;
-    weights[i] = share;
-  }
-  return weights;
-}
-
 /// What held over a stretch of time that may reach back over several decisions.
 std::vector<double> Model::weights_over(MonoTime from, MonoTime to) const {
-  std::vector<double> weights(grid_.size());
+  std::vector<double> weights(ladder_->size());
   double total = 0;
   MonoTime end = to;
   for (auto held = held_.rbegin(); held != held_.rend() && end > from; ++held) {
@@ -217,8 +171,7 @@ std::vector<double> Model::weights_over(MonoTime from, MonoTime to) const {
 /// The interval that ends now began with a large step of the limit.
 bool Model::settling() const {
   if (held_.size() < 2) return false;
-  const Milliwatts now = held_.back().limit, before = held_[held_.size() - 2].limit;
-  return std::max(now, before) - std::min(now, before) > kJump;
+  return ladder_->is_walked(held_[held_.size() - 2].setting, held_.back().setting);
 }
 
 /// Speeds of different limits add up in one window; beliefs are in logs. Linear around what is believed: `weights`
@@ -252,10 +205,10 @@ void Model::learn_rate(const Observation& observation) {
 }
 
 void Model::learn(const Observation& observation) {
-  const auto limit = common_limit(observation);
-  if (!limit) return;
+  const auto setting = ladder_->in_force(observation);
+  if (!setting) return;
   const MonoTime begin = observation.at - observation.interval;
-  held_.push_back({begin, *limit, weights_of(*limit)});
+  held_.push_back({begin, *setting, ladder_->weights_of(*setting)});
   if (held_.size() > kMostHeld) held_.pop_front();
   const std::vector<double>& now = held_.back().weights;
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += now[i];
@@ -270,6 +223,9 @@ void Model::learn(const Observation& observation) {
     return;
   }
   if (observation.tokens_per_second && *observation.tokens_per_second > 0) learn_rate(observation);
+  // At the setting found nobody is slowed, and steps reach back over an interval.
+  const auto slowed = [](const Held& held) { return held.weights.back() < 0.99; };
+  if (slack_ && held_.size() > 1 && slowed(held_.back()) && slowed(held_[held_.size() - 2])) ranks_.learn(observation);
   if (const auto power = mean_power(observation)) {
     const double y = std::log(*power);
     if (!power_->started()) power_->start(y);
@@ -281,8 +237,8 @@ void Model::learn(const Observation& observation) {
 
 void Model::set_levels(double elapsed_fraction) {
   const double margin = kFirstMargin + (kMargin - kFirstMargin) * elapsed_fraction;
-  levels_.resize(grid_.size());
-  for (std::size_t i = 0; i < grid_.size(); ++i) {
+  levels_.resize(ladder_->size());
+  for (std::size_t i = 0; i < ladder_->size(); ++i) {
     const double log_rate = rate_->mean(i);
     levels_[i] = {std::exp(power_->mean(i)), std::exp(log_rate),
                   std::exp(log_rate - margin * std::sqrt(rate_->variance(i)))};
@@ -333,7 +289,7 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
   const Level planned{at(&Level::power), at(&Level::rate), at(&Level::sure_rate)};
   const double power = gone.power + left * planned.power, rate = gone.rate + left * planned.rate;
   const double by_power = 1 / rate, by_rate = power / rate / rate;  // d saved
-  std::vector<double> weights(grid_.size());
+  std::vector<double> weights(ladder_->size());
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = counts_[i] / total * levels_[i].rate;
   weights[plan.first] += (1 - plan.share_second) * left / total * levels_[plan.first].rate;
   weights[plan.second] += plan.share_second * left / total * levels_[plan.second].rate;
@@ -391,19 +347,17 @@ std::size_t Model::choose(const Plan& plan) {
 }
 
 Proposal Model::propose(std::size_t level, std::string reason) const {
-  Proposal proposal{found_, std::move(reason)};
-  for (GpuProposal& gpu : proposal.gpus) gpu.power_limit = std::min(*gpu.power_limit, grid_[level]);
-  return proposal;
+  return ladder_->propose(level, ranks_.below(), std::move(reason));
 }
 
 Proposal Model::decide(const Observation& observation) {
-  if (grid_.empty() && !begin(observation)) return {{}, "waiting for the boards' limits, power and progress"};
+  if (!ladder_ && !begin(observation)) return {{}, "waiting for the boards' limits, power and progress"};
   learn(observation);
   if (until_look_ > 0) --until_look_;
   if (const auto again = std::exchange(once_more_, std::nullopt)) return propose(*again, "the same, settled");
-  if (grid_.size() < 2) return propose(0, "there is nothing below the limit found");
-  if (!rate_->started() || !power_->started()) return propose(grid_.size() - 1, "no progress is known yet");
-  if (baseline_ < kFirstIntervals) return try_out(grid_.size() - 1);
+  if (ladder_->size() < 2) return propose(0, "there is nothing below the limit found");
+  if (!rate_->started() || !power_->started()) return propose(ladder_->top(), "no progress is known yet");
+  if (baseline_ < kFirstIntervals) return try_out(ladder_->top());
 
   const Seconds elapsed = observation.interval * intervals_;
   const Seconds ahead =
@@ -414,9 +368,9 @@ Proposal Model::decide(const Observation& observation) {
   const Spent gone = spent(levels_, counts_);
   const Plan plan = objective_.alpha ? plan_weighted(levels_, gone, left, *objective_.alpha)
                                      : plan_bounded(levels_, gone, left, *objective_.max_loss_fraction);
-  if (!plan.feasible) return propose(grid_.size() - 1, "no more may be lost");
+  if (!plan.feasible) return propose(ladder_->top(), "no more may be lost");
   auto level = real > kNoTrials * total ? worth_trying(plan, left) : std::nullopt;
-  if (objective_.alpha && random_.chance(kWeightedLooks)) level = grid_.size() - 1;
+  if (objective_.alpha && random_.chance(kWeightedLooks)) level = ladder_->top();
   if (level && *level != plan.first && *level != plan.second) return try_out(*level);
   return propose(choose(plan), fmt::format("{} of the run's energy per token may be saved within the bound",
                                            format_percent(plan.saved)));
@@ -424,15 +378,14 @@ Proposal Model::decide(const Observation& observation) {
 
 /// A baseline interval that somebody else paid for.
 void Model::observe_baseline(const Observation& observation) {
-  if (!grid_.empty() || begin(observation)) learn(observation);
+  if (ladder_ || begin(observation)) learn(observation);
 }
 
 Proposal Model::try_out(std::size_t level) {
   if (!held_.empty()) {
-    const Milliwatts now = held_.back().limit, next = grid_[level];
-    if (std::max(now, next) - std::min(now, next) > kJump) once_more_ = level;
+    if (ladder_->is_walked(held_.back().setting, ladder_->setting(level))) once_more_ = level;
   }
-  if (level + 1 < grid_.size()) return propose(level, "trying " + format(grid_[level]));
+  if (level + 1 < ladder_->size()) return propose(level, "trying " + ladder_->text(level));
   until_look_ = kLookPause + static_cast<int>(random_.below(kLookJitter));
   Proposal look = propose(level, "a look at the limits as found");
   look.baseline = true;

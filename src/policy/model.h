@@ -11,8 +11,10 @@
 
 #include "base/random.h"
 #include "policy/belief.h"
+#include "policy/ladder.h"
 #include "policy/plan.h"
 #include "policy/policy.h"
+#include "policy/ranks.h"
 
 namespace flyball::policy {
 
@@ -24,28 +26,29 @@ namespace flyball::policy {
 class Model final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> make(const Objective& objective);
-  std::string name() const override { return "model"; }
+  /// The same with locked clocks where they may be locked, and with ranks that wait slowed until they hardly do.
+  static Result<std::unique_ptr<Policy>> make_slack(const Objective& objective);
+  std::string name() const override { return slack_ ? "slack" : "model"; }
   void reset(std::uint64_t seed) override;
   Result<> set_objective(const Objective& objective) override;
   Proposal decide(const Observation& observation) override;
   void observe_baseline(const Observation& observation) override;
 
  private:
-  /// The limit that held from a point of time on, as weights of the grid.
+  /// The setting that held from a point of time on, as weights of the grid.
   struct Held {
     MonoTime since;
-    Milliwatts limit;
+    double setting;  ///< of the ladder
     std::vector<double> weights;
   };
 
-  explicit Model(const Objective& objective) : objective_(objective) {}
+  Model(const Objective& objective, bool slack) : objective_(objective), slack_(slack) {}
   bool begin(const Observation& observation);
   void build_beliefs(Watts unlimited);
   void learn(const Observation& observation);
   void learn_rate(const Observation& observation);
   bool settling() const;
   double linearize(std::vector<double>& weights) const;
-  std::vector<double> weights_of(Milliwatts limit) const;
   std::vector<double> weights_over(MonoTime from, MonoTime to) const;
   void set_levels(double elapsed_fraction);
   double price_of_loss(const Plan& plan, const Spent& gone, double left) const;
@@ -55,12 +58,11 @@ class Model final : public Policy {
   Proposal propose(std::size_t level, std::string reason) const;
 
   Objective objective_;
+  bool slack_;
   Random random_{1};
-  std::vector<GpuProposal> found_;
-  std::vector<Milliwatts> grid_;  ///< ascending; the last is the limit found
+  std::optional<Ladder> ladder_;
+  Ranks ranks_;
   std::optional<Belief> rate_, power_;
-  double first_power_ = 0;  ///< W of one board, mean of the first intervals
-  int first_intervals_ = 0;
   double rate_noise_ = 0, power_noise_ = 0;  ///< variances, in logs
   double rate_noise_weight_ = 0, power_noise_weight_ = 0;
   std::optional<double> last_rate_, last_power_;

@@ -1,10 +1,6 @@
 #include "policy/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <string>
 
 namespace flyball::policy {
 namespace {
@@ -59,20 +55,6 @@ Plan plan_weighted(std::span<const Level> levels, const Spent& spent, double int
     best = {i, i, 0, saved(sums), true};
   }
   return best;
-}
-
-Result<> check_objective(const Objective& objective, const char* name) {
-  if (objective.alpha.has_value() == objective.max_loss_fraction.has_value()) {
-    return fail(ErrorCode::input, fmt::format("the policy {} needs one objective", name),
-                fmt::format("--policy {}", name), "give either --max-loss 0.012 or --alpha 2");
-  }
-  const double bound = objective.alpha ? *objective.alpha : *objective.max_loss_fraction;
-  if (!std::isfinite(bound) || bound < 0 || (objective.max_loss_fraction && bound >= 1)) {
-    return fail(ErrorCode::input, fmt::format("{} is outside its range", bound),
-                objective.alpha ? "--alpha" : "--max-loss",
-                objective.alpha ? "alpha is 0 or more" : "a loss is a fraction from 0 to below 1");
-  }
-  return {};
 }
 
 }  // namespace flyball::policy

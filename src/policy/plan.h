@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include "base/result.h"
 #include "core/control.h"
 
 namespace flyball::policy {
@@ -35,8 +34,5 @@ struct Plan {
 Plan plan_bounded(std::span<const Level> levels, const Spent& spent, double intervals_left, double max_loss);
 /// Most of saved − alpha · lost.
 Plan plan_weighted(std::span<const Level> levels, const Spent& spent, double intervals_left, double alpha);
-
-/// One of the two is set and in its range; `name` is the policy's.
-Result<> check_objective(const Objective& objective, const char* name);
 
 }  // namespace flyball::policy
