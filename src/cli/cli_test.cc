@@ -207,7 +207,7 @@ TEST(Doctor, GuardTellsWhatItHoldsAndCannotDo) {
   EXPECT_EQ(
       what("guard.drift"),
       "GPU-d|its limit was not what the guard had set (foreign_writer): 500.0 W now, rewritten 5 times; the guard has "
-      "yielded");
+      "yielded, until the lease ends or guard.drift_quiet passes");
   EXPECT_EQ(what("guard.alarm"), "|the disk is full");
   EXPECT_EQ(found.size(), 5u);
 }
