@@ -8,6 +8,7 @@
 #include "cli/app.h"
 #include "cli/calibrate_map.h"
 #include "facility/plant.h"
+#include "facility/weather.h"
 #include "report/json.h"
 
 namespace flyball::cli {
@@ -19,8 +20,7 @@ struct CalibrateOptions {
   std::vector<std::string> weather;
   std::string map;
   std::string delay = "24h";
-  std::string baseline_until;  ///< of meters: the last day before the change
-  std::string reporting_from;
+  std::string change_from, change_to;  ///< of meters: the days of the change, which count on neither side
 };
 
 /// Samples of a plant with the weather that belongs to them.
@@ -32,6 +32,14 @@ struct PlantInput {
 
 Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, const std::vector<std::string>& weather);
 
+/// What was left out of a table, as warnings.
+void tell(const Table& table, const std::string& path, std::vector<std::string>& warnings);
+/// Air of all files; `columns`: the air, or dry bulb and humidity [%], which become wet bulb.
+Result<facility::Weather> read_weather(const std::vector<std::string>& files, const StampRule& stamp,
+                                       const std::vector<std::string>& columns, bool fahrenheit,
+                                       std::vector<std::string>& warnings);
+
+Result<> calibrate_savings(const CalibrateOptions& options, const MeterMap& map, Context& context);
 Result<> calibrate_plant(const CalibrateOptions& options, const PlantMap& map, Context& context);
 
 }  // namespace flyball::cli

@@ -12,6 +12,8 @@ namespace {
 constexpr double kMostWatts = 1e10;
 constexpr double kColdest = -60, kHottest = 60;
 
+}  // namespace
+
 void tell(const Table& table, const std::string& path, std::vector<std::string>& warnings) {
   const std::uint64_t left_out = table.no_value + table.impossible + table.repeated + table.unsure_stamps;
   if (left_out > 0) {
@@ -26,29 +28,23 @@ void tell(const Table& table, const std::string& path, std::vector<std::string>&
     warnings.emplace_back("the stamps carry no zone and were read as UTC; a map can name it (zone)");
 }
 
-Result<facility::Weather> read_weather(const std::vector<std::string>& files, const PlantMap& map,
+Result<facility::Weather> read_weather(const std::vector<std::string>& files, const StampRule& stamp,
+                                       const std::vector<std::string>& columns, bool fahrenheit,
                                        std::vector<std::string>& warnings) {
   std::vector<facility::WeatherPoint> points;
-  const auto celsius = [&](double value) { return Celsius(map.fahrenheit ? (value - 32) / 1.8 : value); };
-  const double low = map.fahrenheit ? kColdest * 1.8 + 32 : kColdest;
-  const double high = map.fahrenheit ? kHottest * 1.8 + 32 : kHottest;
+  const auto shown = [&](double celsius) { return fahrenheit ? celsius * 1.8 + 32 : celsius; };
+  std::vector<WantedColumn> wanted = {{columns[0], shown(kColdest), shown(kHottest)}};
+  if (columns.size() > 1) wanted.push_back({columns[1], 0, 100});
   for (const std::string& file : files) {
-    std::vector<WantedColumn> wanted;
-    if (map.wet_bulb.empty())
-      wanted = {{map.dry_bulb, low, high}, {map.humidity, 0, 100}};
-    else
-      wanted = {{map.wet_bulb, low, high}};
-    FLYBALL_ASSIGN(const Table table, read_table(file, {map.weather_time, map.zone, Fold::earlier}, wanted));
+    FLYBALL_ASSIGN(const Table table, read_table(file, stamp, wanted));
     tell(table, file, warnings);
     for (const TableRow& row : table.rows) {
-      const Celsius air = celsius(row.values[0]);
-      points.push_back({row.at, map.wet_bulb.empty() ? facility::wet_bulb(air, row.values[1] / 100) : air});
+      const Celsius air(fahrenheit ? (row.values[0] - 32) / 1.8 : row.values[0]);
+      points.push_back({row.at, columns.size() > 1 ? facility::wet_bulb(air, row.values[1] / 100) : air});
     }
   }
   return facility::Weather(std::move(points));
 }
-
-}  // namespace
 
 Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, const std::vector<std::string>& weather) {
   if (map.units.size() > facility::kMostUnits)
@@ -56,7 +52,10 @@ Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, cons
                 fmt::format("{} units; at most {} are told apart", map.units.size(), facility::kMostUnits), map.format,
                 "name fewer in plant.units");
   PlantInput input;
-  FLYBALL_ASSIGN(const facility::Weather air, read_weather(weather, map, input.warnings));
+  std::vector<std::string> columns = {map.wet_bulb};
+  if (map.wet_bulb.empty()) columns = {map.dry_bulb, map.humidity};
+  FLYBALL_ASSIGN(const facility::Weather air, read_weather(weather, {map.weather_time, map.zone, Fold::earlier},
+                                                           columns, map.fahrenheit, input.warnings));
   std::vector<WantedColumn> wanted = {
       {map.load, -0.05 * kMostWatts / map.load_unit.value(), kMostWatts / map.load_unit.value()},
       {map.power, 0, kMostWatts / map.power_unit.value()}};

@@ -2,6 +2,7 @@
 // Which column of whose CSV means what, and in which unit: built in for known formats, from a file for all others.
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/filesystem.h"
@@ -26,10 +27,20 @@ struct PlantMap {
   std::string zone;
 };
 
+/// A meter of energy, and the air that belongs to it.
+struct MeterMap {
+  std::string format;
+  std::string start, energy;  ///< the energy from this stamp to the next
+  Joules energy_unit;         ///< what 1 in the column is
+  std::string weather_time, dry_bulb;
+  bool fahrenheit = false;
+  std::string zone;
+};
+
 /// --map FILE: a configuration file (base/config.h) with the keys that `flyball calibrate fit --help` lists.
-Result<PlantMap> read_plant_map(const std::string& path, Filesystem& files);
+/// Says what it is about by the table that it has: [plant] or [meter].
+Result<std::variant<PlantMap, MeterMap>> read_map(const std::string& path, Filesystem& files);
 /// By the header of the file; an error names the columns that it has.
-Result<PlantMap> known_plant_map(const std::string& path);
-bool is_meter_file(const std::vector<std::string>& header);
+Result<std::variant<PlantMap, MeterMap>> known_map(const std::string& path);
 
 }  // namespace flyball::cli

@@ -14,7 +14,7 @@ namespace flyball::facility {
 namespace {
 
 constexpr std::size_t kFewestDays = 30;
-constexpr double kBalanceStep = 0.25;  ///< K: finer than the data can tell
+constexpr double kCoarseStep = 1, kBalanceStep = 0.25;  // K: the fine one is finer than the data can tell
 constexpr double kColdestBalance = 2, kHottestBalance = 32;
 
 // OpenEEmeter's and ASHRAE 14's limits for what may be claimed from daily data.
@@ -110,28 +110,35 @@ std::optional<Fit> fit_slopes(const std::vector<double>& below, const std::vecto
   return std::nullopt;
 }
 
-/// Balance points by search over a grid: the sum of squares has several minima.
+/// Balance points by search, for the sum of squares has several minima: coarse over all, then fine around the best.
 std::optional<Fit> best_fit(std::span<const MeterDay> days, const std::vector<double>& use) {
-  std::vector<std::vector<double>> below, above;
-  std::vector<double> balances;
-  for (double balance = kColdestBalance; balance <= kHottestBalance; balance += kBalanceStep) {
-    balances.push_back(balance);
-    below.emplace_back();
-    above.emplace_back();
-    for (const MeterDay& day : days) {
-      below.back().push_back(mean_below(day, balance));
-      above.back().push_back(mean_above(day, balance));
-    }
-  }
   std::optional<Fit> best;
-  for (std::size_t h = 0; h < balances.size(); ++h)
-    for (std::size_t c = h; c < balances.size(); ++c) {
-      auto fit = fit_slopes(below[h], above[c], use);
-      if (!fit || (best && fit->squares >= best->squares)) continue;
-      fit->heating_balance = balances[h];
-      fit->cooling_balance = balances[c];
-      best = fit;
+  const auto look = [&](double heating_from, double cooling_from, double width, double step) {
+    std::vector<std::vector<double>> below, above;
+    const auto count = static_cast<std::size_t>(std::lround(width / step)) + 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      below.emplace_back();
+      above.emplace_back();
+      for (const MeterDay& day : days) {
+        below.back().push_back(mean_below(day, heating_from + static_cast<double>(i) * step));
+        above.back().push_back(mean_above(day, cooling_from + static_cast<double>(i) * step));
+      }
     }
+    for (std::size_t h = 0; h < count; ++h)
+      for (std::size_t c = 0; c < count; ++c) {
+        const double heating = heating_from + static_cast<double>(h) * step;
+        const double cooling = cooling_from + static_cast<double>(c) * step;
+        if (cooling < heating) continue;
+        auto fit = fit_slopes(below[h], above[c], use);
+        if (!fit || (best && fit->squares >= best->squares)) continue;
+        fit->heating_balance = heating;
+        fit->cooling_balance = cooling;
+        best = fit;
+      }
+  };
+  look(kColdestBalance, kColdestBalance, kHottestBalance - kColdestBalance, kCoarseStep);
+  if (best)
+    look(best->heating_balance - kCoarseStep, best->cooling_balance - kCoarseStep, 2 * kCoarseStep, kBalanceStep);
   return best;
 }
 

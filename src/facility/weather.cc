@@ -32,18 +32,18 @@ Weather::Weather(std::vector<WeatherPoint> points) : points_(std::move(points)) 
 std::optional<Celsius> Weather::at(WallTime time) const {
   const auto after = std::lower_bound(points_.begin(), points_.end(), time,
                                       [](const WeatherPoint& p, WallTime t) { return p.at < t; });
-  if (after != points_.end() && after->at == time) return after->wet_bulb;
+  if (after != points_.end() && after->at == time) return after->air;
   // Before the first and behind the last the nearest holds for as long as a gap may be bridged at its ends.
   if (after == points_.end() || after == points_.begin()) {
     if (points_.empty()) return std::nullopt;
     const WeatherPoint& end = after == points_.begin() ? points_.front() : points_.back();
     const Seconds away = end.at > time ? end.at - time : time - end.at;
-    return away <= kLongestGap * 0.5 ? std::optional(end.wet_bulb) : std::nullopt;
+    return away <= kLongestGap * 0.5 ? std::optional(end.air) : std::nullopt;
   }
   const WeatherPoint& before = *(after - 1);
   if (after->at - before.at > kLongestGap) return std::nullopt;
   const double part = (time - before.at) / (after->at - before.at);
-  return before.wet_bulb + part * (after->wet_bulb - before.wet_bulb);
+  return before.air + part * (after->air - before.air);
 }
 
 std::optional<Celsius> Weather::felt(WallTime time) const {

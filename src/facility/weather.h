@@ -16,7 +16,7 @@ Celsius wet_bulb(Celsius dry_bulb, double relative_humidity_fraction);
 
 struct WeatherPoint {
   WallTime at;
-  Celsius wet_bulb;
+  Celsius air;  ///< wet bulb or dry bulb, all of one kind
 };
 
 class Weather {
