@@ -12,7 +12,10 @@ Result<> calibrate_fit(const CalibrateOptions& options, Context& context) {
   } else {
     FLYBALL_ASSIGN(map, known_map(options.train));
   }
-  if (const auto* meter = std::get_if<MeterMap>(&map)) return calibrate_savings(options, *meter, context);
+  const auto* meter = std::get_if<MeterMap>(&map);
+  if (meter != nullptr && !(options.keep.empty() && options.reproduce.empty()))
+    return fail(ErrorCode::input, "versions are kept of plants, and this is a meter", "--keep, --reproduce");
+  if (meter != nullptr) return calibrate_savings(options, *meter, context);
   return calibrate_plant(options, std::get<PlantMap>(map), context);
 }
 
@@ -47,6 +50,9 @@ void add_calibrate_fit(Registry& registry) {
   command.add_option("--change-from", options->change_from, "Of a meter: the first day that is not as before")
       ->type_name("DATE");
   command.add_option("--change-to", options->change_to, "The first day after the change")->type_name("DATE");
+  command.add_option("--keep", options->keep, "Keep what was learned as a version in the ledger")->type_name("REASON");
+  command.add_option("--reproduce", options->reproduce, "Make this kept version again, to the last bit, or fail")
+      ->type_name("HASH");
   command.add_option("--delay", options->delay, "An hour is foretold from what ended so long before it")
       ->type_name("TIME")
       ->capture_default_str();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -21,7 +22,8 @@ struct Outcome {
   std::size_t inside = 0;  ///< measured values inside their interval
 
   double coverage_fraction() const {
-    return forecasts.empty() ? 0 : static_cast<double>(inside) / static_cast<double>(forecasts.size());
+    return forecasts.empty() ? std::numeric_limits<double>::quiet_NaN()
+                             : static_cast<double>(inside) / static_cast<double>(forecasts.size());
   }
 };
 
@@ -47,6 +49,7 @@ std::vector<facility::PlantForecast> with_state(const facility::PlantBaseline& b
 struct Calibration {
   PlantInput train_input;
   facility::Intervals train, test;
+  std::size_t train_hours = 0;  ///< that the forecasts learned from
   Seconds delay;
   Outcome updated, frozen, idle;
   std::vector<facility::PlantBaseline::Coefficient> coefficients;
@@ -54,6 +57,7 @@ struct Calibration {
   Watts load_middle, load_spread;
   Celsius air_middle, air_spread;
   std::vector<std::string> warnings;
+  std::optional<KeptVersion> version;
   bool on_training = false;  ///< no other data were given: the second half is foretold from the first
 };
 
@@ -110,7 +114,7 @@ void foretell(Calibration& made, const facility::PlantBaseline& fitted) {
   made.air_spread = still.air_spread();
 }
 
-Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& map) {
+Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& map, Context& context) {
   Calibration made;
   FLYBALL_ASSIGN(made.delay, parse_seconds(options.delay));
   if (!(made.delay >= Seconds(0)) || made.delay > Seconds(365 * 86400.0))
@@ -136,6 +140,14 @@ Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& m
     return fail(std::move(fitted.error()));
   }
   foretell(made, *fitted);
+  made.train_hours = made.train.counted.size();
+  // What is kept has learned all of the training, also where half of it was foretold above.
+  if (made.on_training && !(options.keep.empty() && options.reproduce.empty())) {
+    made.train.counted.insert(made.train.counted.end(), made.test.counted.begin(), made.test.counted.end());
+    fitted = facility::PlantBaseline::fit(made.train.counted, plant);
+    if (!fitted) return fail(std::move(fitted.error()));
+  }
+  FLYBALL_ASSIGN(made.version, keep_version(options, map, made.train.counted, *fitted, context));
   return made;
 }
 
@@ -159,7 +171,7 @@ report::Json document(const CalibrateOptions& options, const PlantMap& map, cons
   for (const std::string& file : options.evaluate) json["evaluate"].push_back(report::text(file));
   json["held_out"] = made.on_training ? "second half of the training" : "evaluation files";
   json["delay_s"] = made.delay.value();
-  json["train_hours"] = made.train.counted.size();
+  json["train_hours"] = made.train_hours;
   const report::Json updated = to_json(made.updated);
   for (const auto& [key, value] : updated.items()) json[key] = value;
   json["coverage_level"] = facility::PlantOptions{}.level;
@@ -193,6 +205,13 @@ report::Json document(const CalibrateOptions& options, const PlantMap& map, cons
     one["frozen_w"] = report::number(made.frozen.forecasts[i].power.value());
     json["intervals"].push_back(std::move(one));
   }
+  json["version"] = nullptr;
+  if (made.version)
+    json["version"] = {
+        {"hash", made.version->hash},
+        {"parent", made.version->parent.empty() ? report::Json(nullptr) : report::Json(made.version->parent)},
+        {"inputs_hash", made.version->inputs_hash},
+        {"reproduced", made.version->reproduced}};
   json["warnings"] = report::Json::array();
   for (const std::string& warning : made.warnings) json["warnings"].push_back(report::text(warning));
   return json;
@@ -200,8 +219,8 @@ report::Json document(const CalibrateOptions& options, const PlantMap& map, cons
 
 std::string text_of(const PlantMap& map, const Calibration& made) {
   using report::Align;
-  report::Table table{.caption = fmt::format("{}: learned from {} hours, {} foretold", map.format,
-                                             made.train.counted.size(), made.test.counted.size()) +
+  report::Table table{.caption = fmt::format("{}: learned from {} hours, {} foretold", map.format, made.train_hours,
+                                             made.test.counted.size()) +
                                  (made.on_training ? " (the second half)" : ""),
                       .columns = {{"parameters", Align::left},
                                   {"hours", Align::right},
@@ -233,13 +252,19 @@ std::string text_of(const PlantMap& map, const Calibration& made) {
                       .rows = {}};
   for (const auto& term : made.coefficients)
     terms.rows.push_back({std::string(term.term), format(term.value), format(term.sd)});
-  return text + '\n' + report::to_text(terms);
+  text += '\n' + report::to_text(terms);
+  if (made.version)
+    text += fmt::format("\n{} version {}, inputs {}, parent {}\n",
+                        made.version->reproduced ? "Made again:" : "Kept:", made.version->hash.substr(0, 12),
+                        made.version->inputs_hash.substr(0, 12),
+                        made.version->parent.empty() ? "none" : made.version->parent.substr(0, 12));
+  return text;
 }
 
 }  // namespace
 
 Result<> calibrate_plant(const CalibrateOptions& options, const PlantMap& map, Context& context) {
-  FLYBALL_ASSIGN(const Calibration made, calibrate(options, map));
+  FLYBALL_ASSIGN(const Calibration made, calibrate(options, map, context));
   for (const std::string& warning : made.warnings) log::warning("calibrate", "{}", warning);
   return context.out.write(context.options.json ? report::dump(document(options, map, made)) : text_of(map, made));
 }

@@ -151,6 +151,24 @@ TEST_F(Calibrate, CellsWithoutAValueTakeTheirRowOutAndAreCounted) {
   EXPECT_NE(warnings.find("h.csv:3: column 'RT' is '[N/A]'"), std::string::npos) << warnings;
 }
 
+TEST_F(Calibrate, AKeptVersionIsMadeAgainByItsHash) {
+  const std::string train = put("train.csv", plant(0, 14)), other = put("other.csv", plant(1, 14)),
+                    air = put("air.csv", weather(16)), state = dir_.path();
+  const auto fit = [&](const std::string& file, const char* flag, const std::string& word) {
+    return std::vector<std::string>{"calibrate", "fit", file, "--weather", air, "--state-dir", state, flag, word};
+  };
+  const auto first = json(fit(train, "--keep", "first"))["version"];
+  EXPECT_TRUE(first["parent"].is_null());
+  const auto second = json(fit(other, "--keep", "a fortnight later"))["version"];
+  EXPECT_EQ(second["parent"], first["hash"]);
+  const auto again = json(fit(train, "--reproduce", first["hash"].get<std::string>().substr(0, 10)))["version"];
+  EXPECT_EQ(again["hash"], first["hash"]);
+  EXPECT_EQ(again["reproduced"], true);
+  EXPECT_EQ(run(fit(other, "--reproduce", first["hash"].get<std::string>())), 1);
+  EXPECT_NE(errors_.find("the inputs are others"), std::string::npos) << errors_;
+  EXPECT_NE(refused(fit(train, "--reproduce", "ffffffffffffffff")).find("no baseline"), std::string::npos);
+}
+
 /// Bar H1 on the measured plant.
 TEST_F(Calibrate, CoolingPlantByTheHourADayAhead) {
   const std::string folder = shared_data_folder();

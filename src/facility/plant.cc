@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 
+#include "base/checksum.h"
 #include "base/stats.h"
 #include "base/text.h"
 
@@ -328,6 +330,35 @@ std::vector<PlantBaseline::Coefficient> PlantBaseline::coefficients() const {
   for (const auto& [index, name] : kNamed)
     made.push_back({name, Watts(middle.coefficients()[index]), Watts(middle.sd(index))});
   return made;
+}
+
+std::string PlantBaseline::text() const {
+  std::string made = "flyball plant baseline 1\n";
+  const auto add = [&](std::string_view name, std::initializer_list<double> values) {
+    made += name;
+    for (const double value : values) made += ' ' + format_exact(value);
+    made += '\n';
+  };
+  add("delay_s length_s level_fraction", {options_.delay.value(), options_.length.value(), options_.level});
+  add("load_w", {load_.middle, load_.spread, load_.low, load_.high});
+  add("air_celsius", {air_.middle, air_.spread});
+  add("power_w", {typical_.value(), rough_level_, rough_slope_});
+  for (std::size_t i = 0; i < kNoiseKnots; ++i) add("noise_w_fraction", {noise_at_[i], noise_fraction_[i]});
+  add("radius", {interval_.radius()});
+  add("owed_days", {owed_days_});
+  for (const double weight : model_.weights()) add("memory_weight", {weight});
+  const RecursiveRegression& middle = model_.middle();
+  for (std::size_t i = 0; i < kTerms; ++i) add("term_w", {middle.coefficients()[i], middle.sd(i)});
+  return made;
+}
+
+std::string hash_of(std::span<const PlantInterval> intervals) {
+  std::string text;
+  for (const PlantInterval& interval : intervals)
+    for (const PlantSample& s : interval.samples)
+      text += fmt::format("{} {} {} {} {}\n", s.at.nanoseconds(), format_exact(s.load.value()),
+                          format_exact(s.power.value()), s.units_on, s.air ? format_exact(s.air->value()) : "");
+  return sha256_hex(text);
 }
 
 std::vector<PlantForecast> foretell_all(PlantBaseline& baseline, std::span<const PlantInterval> intervals) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -96,6 +97,8 @@ class PlantBaseline {
   };
   /// Of the steady part, about the middle of load and air.
   std::vector<Coefficient> coefficients() const;
+  /// All that is known, as text: the same intervals in the same order make the same text, to the last bit.
+  std::string text() const;
   Watts load_middle() const { return Watts(load_.middle); }  ///< of one unit
   Watts load_spread() const { return Watts(load_.spread); }
   Celsius air_middle() const { return Celsius(air_.middle); }
@@ -135,6 +138,9 @@ class PlantBaseline {
   double owed_days_ = 0;  ///< energy foretold too low so far, in days of typical power
   WallTime owed_at_;
 };
+
+/// SHA-256 of all that the intervals hold.
+std::string hash_of(std::span<const PlantInterval> intervals);
 
 /// Of each interval in turn, and each is observed then; `baseline` keeps what it learned.
 std::vector<PlantForecast> foretell_all(PlantBaseline& baseline, std::span<const PlantInterval> intervals);

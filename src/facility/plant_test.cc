@@ -110,6 +110,15 @@ TEST(Plant, AnEarlierForecastKnowsNothingOfLaterHours) {
   EXPECT_NE(fa[6 * 24 + 2].power, fb[6 * 24 + 2].power);
 }
 
+TEST(Plant, TheSameHoursMakeTheSameTextAndHash) {
+  const auto a = intervals_of(plant(10, 7), {}).counted, b = intervals_of(plant(10, 8), {}).counted;
+  const auto text = [](const auto& hours) { return PlantBaseline::fit(hours, {}).value().text(); };
+  EXPECT_EQ(text(a), text(a));
+  EXPECT_NE(text(a), text(b));
+  EXPECT_EQ(hash_of(a), hash_of(a));
+  EXPECT_NE(hash_of(a), hash_of(b));
+}
+
 TEST(Plant, RefusesWhatCannotTell) {
   const auto few = intervals_of(plant(1, 5), {}).counted;
   EXPECT_FALSE(PlantBaseline::fit(few, {}));
