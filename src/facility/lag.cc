@@ -261,7 +261,7 @@ std::vector<Candidate> candidates(const Problem& problem) {
       tried.found = search(tried.problem, &near);
     }
     tried.criterion = schwarz(tried.problem, tried.found.value);
-    made.push_back(std::move(tried));
+    made.push_back(tried);
   }
   std::stable_sort(made.begin(), made.end(),
                    [](const Candidate& a, const Candidate& b) { return a.criterion < b.criterion; });

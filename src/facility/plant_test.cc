@@ -135,6 +135,8 @@ TEST(Weather, InterpolatesBridgesNothingLongAndKnowsWetBulbs) {
       {{start, Celsius(10)}, {start + Seconds(600), Celsius(12)}, {start + Seconds(20'000), Celsius(20)}});
   EXPECT_NEAR(weather.at(start + Seconds(300))->value(), 11, 1e-9);
   EXPECT_FALSE(weather.at(start + Seconds(10'000)));
+  EXPECT_NEAR(weather.at(start + Seconds(4000))->value(), 12, 1e-9);
+  EXPECT_NEAR(weather.at(start + Seconds(18'000))->value(), 20, 1e-9);
   EXPECT_FALSE(weather.at(start - Seconds(7200)));
   // Stull (2011), table of examples: 20 °C at 50 % is 13.7 °C.
   EXPECT_NEAR(wet_bulb(Celsius(20), 0.5).value(), 13.7, 0.05);

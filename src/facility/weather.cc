@@ -33,15 +33,17 @@ std::optional<Celsius> Weather::at(WallTime time) const {
   const auto after = std::lower_bound(points_.begin(), points_.end(), time,
                                       [](const WeatherPoint& p, WallTime t) { return p.at < t; });
   if (after != points_.end() && after->at == time) return after->air;
-  // Before the first and behind the last the nearest holds for as long as a gap may be bridged at its ends.
-  if (after == points_.end() || after == points_.begin()) {
-    if (points_.empty()) return std::nullopt;
-    const WeatherPoint& end = after == points_.begin() ? points_.front() : points_.back();
-    const Seconds away = end.at > time ? end.at - time : time - end.at;
-    return away <= kLongestGap * 0.5 ? std::optional(end.air) : std::nullopt;
+  const bool between = after != points_.end() && after != points_.begin();
+  if (!between || after->at - (after - 1)->at > kLongestGap) {
+    // At the ends, and on either side of a long gap, the nearest holds for half of what may be bridged.
+    std::optional<WeatherPoint> nearest;
+    if (after != points_.end()) nearest = *after;
+    if (after != points_.begin() && (!nearest || time - (after - 1)->at < nearest->at - time)) nearest = *(after - 1);
+    if (!nearest) return std::nullopt;
+    const Seconds away = nearest->at > time ? nearest->at - time : time - nearest->at;
+    return away <= kLongestGap * 0.5 ? std::optional(nearest->air) : std::nullopt;
   }
   const WeatherPoint& before = *(after - 1);
-  if (after->at - before.at > kLongestGap) return std::nullopt;
   const double part = (time - before.at) / (after->at - before.at);
   return before.air + part * (after->air - before.air);
 }

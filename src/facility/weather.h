@@ -24,7 +24,7 @@ class Weather {
   /// In any order; of two points of one time the later one in the list counts.
   explicit Weather(std::vector<WeatherPoint> points);
 
-  /// Between neighbours that are at most two hours apart, linear; else nothing.
+  /// Between neighbours that are at most two hours apart, linear; else the nearest within an hour; else nothing.
   std::optional<Celsius> at(WallTime time) const;
   /// The mean of now and an hour ago: what a tower's basin and a building's skin let through of an hour. Nothing where
   /// now is not known.

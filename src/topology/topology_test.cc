@@ -75,8 +75,8 @@ TEST(Topology, PartsThatShareALoadAreBalancedTogether) {
 }
 
 TEST(Topology, WhatCannotBeIsRefused) {
-  const auto what = [](std::vector<PartSpec> parts, std::vector<MeterSpec> on = {}) {
-    const auto tree = Tree::make(std::move(parts), std::move(on));
+  const auto what = [](const std::vector<PartSpec>& parts, const std::vector<MeterSpec>& on = {}) {
+    const auto tree = Tree::make(parts, on);
     return tree ? std::string() : tree.error().message();
   };
   const PartSpec grid{"grid", PartKind::utility, {}, {}};

@@ -17,9 +17,9 @@ using Readings = std::span<const std::optional<Watts>>;
 
 struct Total {
   Watts power;
-  std::size_t meters = 0;        ///< that said something
-  double coverage_fraction = 0;  ///< of the ends of all branches (GPUs, cooling, …), how much is seen; a part with
-                                 ///< feeds A and B of which one is seen is half covered
+  std::size_t meters = 0;           ///< that said something
+  double coverage_fraction = 0;     ///< of the ends of all branches (GPUs, cooling, …), how much is seen; a part with
+                                    ///< feeds A and B of which one is seen is half covered
   std::vector<std::string> silent;  ///< meters of this total that said nothing
 };
 

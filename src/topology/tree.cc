@@ -41,7 +41,7 @@ std::string_view to_string(PartKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Result<Tree> Tree::make(std::vector<PartSpec> parts, std::vector<MeterSpec> meters) {
+Result<Tree> Tree::make(const std::vector<PartSpec>& parts, const std::vector<MeterSpec>& meters) {
   if (parts.size() > kMostParts)
     return fail(ErrorCode::input, fmt::format("{} parts; at most {}", parts.size(), kMostParts));
   Tree tree;

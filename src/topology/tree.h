@@ -52,7 +52,7 @@ class Tree {
 
   /// Refused: a name twice, a feed that is not there, a part fed from below or by its like, a part without a feed, a
   /// meter on a part that is not there, two meters on one part. Feeds may be named before they are defined.
-  static Result<Tree> make(std::vector<PartSpec> parts, std::vector<MeterSpec> meters);
+  static Result<Tree> make(const std::vector<PartSpec>& parts, const std::vector<MeterSpec>& meters);
 
   std::span<const Part> parts() const { return parts_; }
   std::span<const Meter> meters() const { return meters_; }
