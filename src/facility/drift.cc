@@ -13,6 +13,7 @@ constexpr std::size_t kWideBlocks = 12;
 
 double robust_sd(const std::vector<double>& values, double centre) {
   std::vector<double> away;
+  away.reserve(values.size());
   for (const double v : values) away.push_back(std::abs(v - centre));
   return median(away) / kNormalMedian;
 }

@@ -135,6 +135,7 @@ void PhaseLibrary::learn(const Pending& pending) {
 
 std::vector<PhaseLibrary::Entry> PhaseLibrary::entries() const {
   std::vector<Entry> made;
+  made.reserve(baselines_.size());
   for (const auto& [key, known] : baselines_)
     made.push_back({key, known.points, known.settled.coverage_fraction(), known.settled.radius()});
   return made;
