@@ -116,7 +116,14 @@ void foretell(Calibration& made, const facility::PlantBaseline& fitted) {
 
 Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& map, Context& context) {
   Calibration made;
-  FLYBALL_ASSIGN(made.delay, parse_seconds(options.delay));
+  auto delay = parse_seconds(options.delay);
+  if (!delay) {
+    delay.error().where = "--delay";
+    return fail(std::move(delay.error()));
+  }
+  made.delay = *delay;
+  if (options.weather.empty())
+    return fail(ErrorCode::input, "there is no weather", "--weather", "name the files of the outdoor air");
   if (!(made.delay >= Seconds(0)) || made.delay > Seconds(365 * 86400.0))
     return fail(ErrorCode::input, "the delay is not between 0 and a year", "--delay");
   FLYBALL_ASSIGN(made.train, read_intervals({options.train}, map, options.weather, made.warnings));

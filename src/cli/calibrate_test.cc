@@ -130,7 +130,14 @@ TEST_F(Calibrate, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_NE(refused({"calibrate", "fit", put("s.csv", "Time,RT,kW_Tot\nyesterday,1,2\n"), "--weather", air})
                 .find("'yesterday'"),
             std::string::npos);
-  EXPECT_NE(refused({"calibrate", "fit", put("ok.csv", plant(0, 14))}).find("no hour"), std::string::npos);
+  EXPECT_NE(refused({"calibrate", "fit", put("ok.csv", plant(0, 14))}).find("--weather"), std::string::npos);
+  EXPECT_NE(refused({"calibrate", "fit", put("ok.csv", plant(0, 14)), "--weather", put("one.csv", weather(1)),
+                     "--evaluate", put("late.csv", plant(20, 2))})
+                .find("no hour"),
+            std::string::npos);
+  EXPECT_NE(
+      refused({"calibrate", "fit", put("ok.csv", plant(0, 14)), "--weather", air, "--delay", "soon"}).find("--delay"),
+      std::string::npos);
   EXPECT_NE(refused({"calibrate", "fit", dir_.file("absent.csv")}).find("absent.csv"), std::string::npos);
   EXPECT_NE(refused({"calibrate", "fit", put("e.csv", ""), "--weather", air}).find("empty"), std::string::npos);
   EXPECT_NE(refused({"calibrate", "fit", put("short.csv", plant(0, 2)), "--weather", air}).find("two days"),
