@@ -392,6 +392,48 @@ Result<std::vector<Finding>> Ledger::findings(RunId run) {
   }
 }
 
+Result<> Ledger::add_baseline(const BaselineRow& b) {
+  FLYBALL_ASSIGN(Statement insert,
+                 state_->database.prepare("INSERT OR IGNORE INTO baselines VALUES (?,?,?,?,?,?,?,?,?,?)"));
+  insert.bind(1, b.hash).bind(2, b.parent.empty() ? std::nullopt : std::optional<std::string_view>(b.parent));
+  insert.bind(3, b.inputs_hash).bind(4, b.subject).bind(5, b.reason).bind(6, b.version).bind(7, b.made_by);
+  return insert.bind(8, b.made.nanoseconds()).bind(9, b.valid_from.nanoseconds()).bind(10, b.content).run();
+}
+
+namespace {
+
+Result<std::vector<BaselineRow>> read_baselines(Statement& select) {
+  std::vector<BaselineRow> made;
+  while (true) {
+    FLYBALL_ASSIGN(const bool there, select.step());
+    if (!there) return made;
+    made.push_back({select.text(0), select.is_null(1) ? std::string() : select.text(1), select.text(2), select.text(3),
+                    select.text(4), select.text(5), select.text(6), WallTime(select.integer(7)),
+                    WallTime(select.integer(8)), select.text(9)});
+  }
+}
+
+}  // namespace
+
+Result<BaselineRow> Ledger::baseline(const std::string& hash) {
+  FLYBALL_ASSIGN(Statement select,
+                 state_->database.prepare("SELECT * FROM baselines WHERE substr(hash, 1, length(?1)) = ?1 LIMIT 2"));
+  select.bind(1, hash);
+  FLYBALL_ASSIGN(auto found, read_baselines(select));
+  if (found.size() == 1 && !hash.empty()) return std::move(found.front());
+  return fail(
+      ErrorCode::input,
+      (found.empty() ? "no baseline's hash begins with '" : "more than one baseline's hash begins with '") + hash + "'",
+      path(), "give more of it");
+}
+
+Result<std::vector<BaselineRow>> Ledger::baselines(const std::string& subject, std::size_t at_most) {
+  FLYBALL_ASSIGN(Statement select, state_->database.prepare("SELECT * FROM baselines WHERE subject = ? "
+                                                            "ORDER BY made_ns DESC, rowid DESC LIMIT ?"));
+  select.bind(1, subject).bind(2, static_cast<std::int64_t>(at_most));
+  return read_baselines(select);
+}
+
 Result<> Ledger::check() {
   const auto verdict = [&](const char* sql, bool empty_is_good) -> Result<> {
     FLYBALL_ASSIGN(Statement select, state_->database.prepare(sql));

@@ -77,6 +77,20 @@ struct DecisionRow {
   double coverage_fraction = 0;
 };
 
+/// A version of a baseline, never changed once it is kept.
+struct BaselineRow {
+  std::string hash;         ///< says what it is (facility/phase_library.h)
+  std::string parent;       ///< empty: the first
+  std::string inputs_hash;  ///< of what it was learned from
+  std::string subject;      ///< of what, "plant cooling_plant"
+  std::string reason;
+  std::string version;  ///< of the program
+  std::string made_by;
+  WallTime made;
+  WallTime valid_from;
+  std::string content;
+};
+
 /// Not thread-safe; each thread opens its own. Errors name the file and what to do; nothing here ends the program.
 class Ledger {
  public:
@@ -99,11 +113,17 @@ class Ledger {
   Result<RunRow> run(RunId run);
   Result<std::vector<DecisionRow>> decisions(RunId run);
   Result<std::vector<Finding>> findings(RunId run);
+  /// One that is there already stays as it is.
+  Result<> add_baseline(const BaselineRow& baseline);
+  /// By its hash, or enough of it; an error where none or several begin so.
+  Result<BaselineRow> baseline(const std::string& hash);
+  /// Newest first.
+  Result<std::vector<BaselineRow>> baselines(const std::string& subject, std::size_t at_most = 100);
   /// SQLite's own check and that of its foreign keys; the error tells what is broken.
   Result<> check();
 
   const std::string& path() const;
-  static constexpr int kSchemaVersion = 2;
+  static constexpr int kSchemaVersion = 3;
 
  private:
   struct State;

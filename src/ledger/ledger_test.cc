@@ -166,6 +166,29 @@ TEST(Ledger, AnOlderFileIsReadAsItIsAndBroughtUpToDateByAWriter) {
   EXPECT_TRUE(writer->run(run)->result->switchback);
 }
 
+TEST(Ledger, KeepsBaselinesByTheirHashAndNeverChangesOne) {
+  TempDir dir;
+  auto ledger = Ledger::open(dir.file("ledger.db")).value();
+  BaselineRow one{"aa11", "", "in1", "plant x", "first", "0.1.0", "operator", kStart, kStart + 5_s, "text 1"};
+  BaselineRow two{"aa22", "aa11", "in2", "plant x", "drift", "0.1.0", "operator", kStart + 1_s, kStart + 9_s, "text 2"};
+  ASSERT_TRUE(ledger.add_baseline(one));
+  ASSERT_TRUE(ledger.add_baseline(two));
+  BaselineRow touched = one;
+  touched.content = "other";
+  ASSERT_TRUE(ledger.add_baseline(touched));
+  EXPECT_EQ(ledger.baseline("aa1").value().content, "text 1");
+  EXPECT_EQ(ledger.baseline("aa11").value().parent, "");
+  EXPECT_EQ(ledger.baseline("aa22").value().valid_from, two.valid_from);
+  EXPECT_FALSE(ledger.baseline("aa"));
+  EXPECT_FALSE(ledger.baseline("bb"));
+  EXPECT_FALSE(ledger.baseline(""));
+  const auto all = ledger.baselines("plant x").value();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].hash, "aa22");
+  EXPECT_TRUE(ledger.baselines("plant y").value().empty());
+  EXPECT_TRUE(ledger.check());
+}
+
 TEST(Ledger, FileIsForTheOperatorsGroupOnly) {
   TempDir dir;
   ASSERT_TRUE(Ledger::open(dir.file("ledger.db")));

@@ -113,6 +113,21 @@ CREATE TABLE switchbacks (            -- of a run that had blocks; doc/switchbac
   discarded_fraction REAL NOT NULL,
   needed_s REAL NOT NULL              -- 0: not known, or long enough
 ) STRICT;
+)sql",
+                                   R"sql(
+CREATE TABLE IF NOT EXISTS baselines (
+  hash TEXT PRIMARY KEY,            -- SHA-256 of parent, inputs, reason, content and validity
+  parent TEXT,                      -- NULL: the first
+  inputs_hash TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  version TEXT NOT NULL,            -- of the program
+  made_by TEXT NOT NULL,
+  made_ns INTEGER NOT NULL,
+  valid_from_ns INTEGER NOT NULL,
+  content TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS baselines_by_subject ON baselines(subject, made_ns);
 )sql"};
 
 }  // namespace flyball::ledger

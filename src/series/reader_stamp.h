@@ -1,5 +1,5 @@
 #pragma once
-// Stamps of other people's files. Private to the readers.
+// Stamps of other people's files, for whoever reads them.
 
 #include <cstdint>
 #include <optional>
@@ -26,6 +26,8 @@ class StampReader {
   const char* read(std::string_view cell, StampUnit unit, WallTime& at);
   /// Says once what was assumed about stamps without zone.
   void report(Intake& intake) const;
+  /// Some stamp had no zone, and none was named.
+  bool assumed_utc() const { return assumed_utc_; }
 
  private:
   const char* read_number(std::string_view cell, StampUnit unit, WallTime& at) const;

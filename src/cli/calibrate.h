@@ -1,0 +1,60 @@
+#pragma once
+// What the parts of `flyball calibrate fit` share.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/app.h"
+#include "cli/calibrate_map.h"
+#include "facility/plant.h"
+#include "facility/weather.h"
+#include "report/json.h"
+
+namespace flyball::cli {
+
+/// As they stand on the command line; empty = not given.
+struct CalibrateOptions {
+  std::string train;
+  std::vector<std::string> evaluate;
+  std::vector<std::string> weather;
+  std::string map;
+  std::string delay = "24h";
+  std::string keep;                    ///< why this version is kept
+  std::string reproduce;               ///< hash of a kept version that this must make again
+  std::string change_from, change_to;  ///< of meters: the days of the change, which count on neither side
+};
+
+/// Samples of a plant with the weather that belongs to them.
+struct PlantInput {
+  std::vector<facility::PlantSample> samples;
+  std::vector<std::string> warnings;
+  std::uint64_t rows_left_out = 0;
+};
+
+Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, const std::vector<std::string>& weather);
+
+/// What was left out of a table, as warnings.
+void tell(const Table& table, const std::string& path, std::vector<std::string>& warnings);
+/// Air of all files; `columns`: the air, or dry bulb and humidity [%], which become wet bulb.
+Result<facility::Weather> read_weather(const std::vector<std::string>& files, const StampRule& stamp,
+                                       const std::vector<std::string>& columns, bool fahrenheit,
+                                       std::vector<std::string>& warnings);
+
+/// What became of a version.
+struct KeptVersion {
+  std::string hash, parent, inputs_hash;
+  bool reproduced = false;
+};
+/// Keeps what was learned in the ledger, or compares it with a kept version; an error where it is another one. Nothing
+/// if neither is asked for.
+Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const PlantMap& map,
+                                                std::span<const facility::PlantInterval> train,
+                                                facility::PlantBaseline fitted, Context& context);
+
+Result<> calibrate_savings(const CalibrateOptions& options, const MeterMap& map, Context& context);
+Result<> calibrate_plant(const CalibrateOptions& options, const PlantMap& map, Context& context);
+
+}  // namespace flyball::cli

@@ -1,0 +1,46 @@
+#pragma once
+// Which column of whose CSV means what, and in which unit: built in for known formats, from a file for all others.
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/filesystem.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "cli/calibrate_table.h"
+
+namespace flyball::cli {
+
+/// A plant or a facility: what it carries and what it draws.
+struct PlantMap {
+  std::string format;  ///< "cooling_plant", or the map's file
+  std::string time;
+  std::string load, power;
+  Watts load_unit, power_unit;     ///< what 1 in the column is
+  Watts least_load;                ///< intervals below are idle and counted apart
+  std::vector<std::string> units;  ///< on (> 0.5) or off, in their order; none: one unit, on where the load is > 0
+  std::string weather_time;
+  std::string wet_bulb;            ///< or, where that is empty, from the two
+  std::string dry_bulb, humidity;  ///< humidity in percent
+  bool fahrenheit = false;
+  std::string zone;
+};
+
+/// A meter of energy, and the air that belongs to it.
+struct MeterMap {
+  std::string format;
+  std::string start, energy;  ///< the energy from this stamp to the next
+  Joules energy_unit;         ///< what 1 in the column is
+  std::string weather_time, dry_bulb;
+  bool fahrenheit = false;
+  std::string zone;
+};
+
+/// --map FILE: a configuration file (base/config.h) with the keys that `flyball calibrate fit --help` lists.
+/// Says what it is about by the table that it has: [plant] or [meter].
+Result<std::variant<PlantMap, MeterMap>> read_map(const std::string& path, Filesystem& files);
+/// By the header of the file; an error names the columns that it has.
+Result<std::variant<PlantMap, MeterMap>> known_map(const std::string& path);
+
+}  // namespace flyball::cli
