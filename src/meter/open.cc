@@ -5,7 +5,11 @@
 
 #include "base/text.h"
 #include "meter/csv/csv_meter.h"
+#include "meter/ipmi/ipmi_meter.h"
 #include "meter/modbus/modbus_meter.h"
+#include "meter/prometheus/prometheus_meter.h"
+#include "meter/redfish/redfish_meter.h"
+#include "meter/snmp/snmp_meter.h"
 
 namespace flyball::meter {
 
@@ -46,10 +50,18 @@ Result<std::unique_ptr<Meter>> open_meter(const Profile& profile, Clock& clock) 
       return make_modbus_meter(profile, clock);
     case Protocol::csv:
       return make_csv_meter(profile, clock);
-    default:
+    case Protocol::prometheus: {
+      FLYBALL_ASSIGN(std::unique_ptr<Meter> made, make_prometheus_meter(profile, clock));
+      return made;
+    }
+    case Protocol::redfish:
+      return make_redfish_meter(profile, clock);
+    case Protocol::snmp:
+      return make_snmp_meter(profile, clock);
+    case Protocol::ipmi:
       break;
   }
-  return fail(left_out(to_string(profile.protocol), "its library"));
+  return make_ipmi_meter(profile, clock);
 }
 
 }  // namespace flyball::meter
