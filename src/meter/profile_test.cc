@@ -111,6 +111,16 @@ TEST(Profile, UnknownZeroScaleAndUnknownWords) {
   EXPECT_THAT(faults(with(kFeeder, "\"modbus\"", "\"canbus\"")), HasSubstr("'canbus' is none of modbus"));
 }
 
+TEST(Profile, PresetsAreAccepted) {
+  const auto names = system_filesystem().list("presets/meters");
+  ASSERT_TRUE(names);
+  EXPECT_FALSE(names->empty());
+  for (const std::string& name : *names) {
+    const std::string text = *system_filesystem().read("presets/meters/" + name, 1 << 20);
+    EXPECT_EQ(faults(text), "") << name;
+  }
+}
+
 TEST(Secrets, OpenFilesAndUnsetVariablesAreRefused) {
   const TempDir folder;
   const std::string path = folder.file("password");
