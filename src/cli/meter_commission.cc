@@ -35,8 +35,13 @@ std::string text_of(const meter::CommissionReport& report, const std::string& wr
     checks.rows.push_back({check.name, std::string(meter::to_string(check.state)), check.text});
   }
   report::Table points;
-  points.columns = {{"point"}, {"quantity"}, {"mean", report::Align::right}, {"smallest step", report::Align::right},
-                    {"changes every", report::Align::right}, {"as sent"}, {"why not"}};
+  points.columns = {{"point"},
+                    {"quantity"},
+                    {"mean", report::Align::right},
+                    {"smallest step", report::Align::right},
+                    {"changes every", report::Align::right},
+                    {"as sent"},
+                    {"why not"}};
   for (const meter::PointReport& point : report.points) {
     points.rows.push_back({point.name, std::string(meter::to_string(point.quantity)), shown(point),
                            point.resolution ? meter::format(point.quantity, *point.resolution) : "–",
@@ -54,9 +59,10 @@ report::Json json_of(const meter::CommissionReport& report, const std::string& w
   made["address"] = report::text(report.profile.address);
   made["passed"] = report.passed();
   made["identity"] = report.identity.empty() ? report::Json(nullptr) : report::text(report.identity);
-  made["clock_offset_s"] = report.clock ? report::number((report.clock->device - report.clock->reader).value())
-                                        : report::Json(nullptr);
-  made["clock_uncertainty_s"] = report.clock ? report::number(report.clock->uncertainty.value()) : report::Json(nullptr);
+  made["clock_offset_s"] =
+      report.clock ? report::number((report.clock->device - report.clock->reader).value()) : report::Json(nullptr);
+  made["clock_uncertainty_s"] =
+      report.clock ? report::number(report.clock->uncertainty.value()) : report::Json(nullptr);
   made["checks"] = report::Json::array();
   for (const meter::Check& check : report.checks) {
     made["checks"].push_back({{"name", check.name},
@@ -110,14 +116,15 @@ Result<> meter_commission(const Options& options, Context& context) {
     FLYBALL_TRY(context.files.write_atomically(options.write, meter::profile_text(report.profile)));
     written = options.write;
   }
-  FLYBALL_TRY(context.out.write(context.options.json ? report::dump(json_of(report, written))
-                                                     : text_of(report, written)));
+  FLYBALL_TRY(
+      context.out.write(context.options.json ? report::dump(json_of(report, written)) : text_of(report, written)));
   if (report.passed()) return {};
   FLYBALL_TRY(context.out.commit());
   std::vector<Error> errors;
   for (const meter::Check& check : report.checks) {
     if (check.state != meter::CheckState::failed) continue;
-    errors.push_back({ErrorCode::failed, check.text, check.name, "mend the profile and commission again; nothing was written"});
+    errors.push_back(
+        {ErrorCode::failed, check.text, check.name, "mend the profile and commission again; nothing was written"});
   }
   return fail_all(errors);
 }
@@ -129,11 +136,12 @@ void add_meter_commission(Registry& registry) {
   CLI::App& command = registry.add(
       {.name = "meter commission",
        .summary = "Hold a meter's numbers against each other and write what was found into its profile",
-       .examples = "  flyball meter commission rack12.conf --write rack12.commissioned.conf\n"
-                   "  flyball meter commission pdu-generic --address 10.0.0.7:161 --json\n\n"
-                   "Reads only. Checks identity, word order (Modbus), scale by V x A x PF, clock offset and resolution;\n"
-                   "see doc/meters.md. Any failed check: exit 1, and nothing is written. Secrets come from the files or\n"
-                   "variables that the profile names."},
+       .examples =
+           "  flyball meter commission rack12.conf --write rack12.commissioned.conf\n"
+           "  flyball meter commission pdu-generic --address 10.0.0.7:161 --json\n\n"
+           "Reads only. Checks identity, word order (Modbus), scale by V x A x PF, clock offset and resolution;\n"
+           "see doc/meters.md. Any failed check: exit 1, and nothing is written. Secrets come from the files or\n"
+           "variables that the profile names."},
       [options](Context& context) { return meter_commission(*options, context); });
   command.add_option("PROFILE", options->profile, "A profile, or the name of one in presets/meters")->required();
   command.add_option("--address", options->address, "Instead of the profile's");

@@ -131,8 +131,8 @@ constexpr std::array kOrders = {ByteOrder::abcd, ByteOrder::cdab, ByteOrder::bad
 
 /// One block of registers has one order.
 Check judge_order(const RegisterBlock& block, Profile& profile, Tracks& tracks) {
-  const std::string name = fmt::format("word order of {} registers from {}", to_string(block.table),
-                                       block.first + profile.register_base);
+  const std::string name =
+      fmt::format("word order of {} registers from {}", to_string(block.table), block.first + profile.register_base);
   const ByteOrder told = profile.points[block.points.front()].modbus.order;
   const auto with = [&](ByteOrder order, Profile& in, Tracks& of) {
     for (const std::size_t i : block.points) {

@@ -26,7 +26,7 @@ struct PointReport {
   std::string reason;
   std::string raw;  ///< of the last round
   int good_rounds = 0;
-  std::optional<double> resolution;       ///< smallest step that was seen
+  std::optional<double> resolution;        ///< smallest step that was seen
   std::optional<Seconds> update_interval;  ///< time between changes
 };
 
@@ -52,8 +52,8 @@ struct CommissionReport {
 using MeterOpener = std::function<Result<std::unique_ptr<Meter>>(const Profile&)>;
 
 /// Reads some rounds and judges them. Where the word order of a Modbus block, the first register's number or a scale is
-/// wrong and exactly one other fits, it is corrected; where several fit, it is left and failed. An identity that differs
-/// from the one commissioned before is failed.
+/// wrong and exactly one other fits, it is corrected; where several fit, it is left and failed. An identity that
+/// differs from the one commissioned before is failed.
 Result<CommissionReport> commission(const Profile& profile, const MeterOpener& open, Clock& clock,
                                     const CommissionOptions& options = {});
 

@@ -69,8 +69,8 @@ TEST(Relations, WhatIsNoPowerOfTenIsNotMended) {
 }
 
 TEST(Relations, GroupsAreNotMixedAndZerosCompareWithNothing) {
-  const auto verdicts = judge_scales({seen(Quantity::voltage, 230, "L1"), seen(Quantity::current, 2, "L2"),
-                                      seen(Quantity::power, 0, "L2")});
+  const auto verdicts = judge_scales(
+      {seen(Quantity::voltage, 230, "L1"), seen(Quantity::current, 2, "L2"), seen(Quantity::power, 0, "L2")});
   ASSERT_EQ(verdicts.size(), 2U);
   for (const auto& one : verdicts) EXPECT_EQ(one.verdict, ScaleVerdict::nothing_to_compare);
 }
@@ -194,7 +194,8 @@ order = "cdab"
   }
   CommissionReport run(const Profile& believed) {
     const auto report = commission(
-        believed, [&](const Profile& of) -> Result<std::unique_ptr<Meter>> { return std::make_unique<DeviceMeter>(device_, of); },
+        believed,
+        [&](const Profile& of) -> Result<std::unique_ptr<Meter>> { return std::make_unique<DeviceMeter>(device_, of); },
         device_.clock, {5, Seconds(10)});
     EXPECT_TRUE(report) << report.error().message();
     return *report;

@@ -14,7 +14,9 @@
 namespace flyball::meter {
 
 Error left_out(std::string_view protocol, std::string_view package) {
-  return {ErrorCode::unsupported, fmt::format("this build has no {}", protocol), {},
+  return {ErrorCode::unsupported,
+          fmt::format("this build has no {}", protocol),
+          {},
           fmt::format("install {} and build again", package)};
 }
 
@@ -37,7 +39,8 @@ Result<NumericAddress> parse_numeric_address(std::string_view text, int default_
   }
   if (bracketed) made.host = std::string(text.substr(1, bracket - 1));
   in6_addr scratch{};
-  if (::inet_pton(AF_INET, made.host.c_str(), &scratch) != 1 && ::inet_pton(AF_INET6, made.host.c_str(), &scratch) != 1) {
+  if (::inet_pton(AF_INET, made.host.c_str(), &scratch) != 1 &&
+      ::inet_pton(AF_INET6, made.host.c_str(), &scratch) != 1) {
     return bad("is no IP address; a name server that hangs would hang the reading");
   }
   return made;

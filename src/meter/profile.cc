@@ -20,9 +20,9 @@ struct Belongs {
   std::string_view protocols;
 };
 constexpr Belongs kBelongs[] = {
-    {"register", "modbus"}, {"table", "modbus"},   {"type", "modbus"},         {"order", "modbus"},
-    {"sentinel", "modbus"}, {"oid", "snmp"},       {"absent", "snmp csv"},     {"path", "redfish"},
-    {"pointer", "redfish"}, {"column", "csv"},     {"selector", "prometheus"}, {"sensor", "ipmi"},
+    {"register", "modbus"}, {"table", "modbus"}, {"type", "modbus"},         {"order", "modbus"},
+    {"sentinel", "modbus"}, {"oid", "snmp"},     {"absent", "snmp csv"},     {"path", "redfish"},
+    {"pointer", "redfish"}, {"column", "csv"},   {"selector", "prometheus"}, {"sensor", "ipmi"},
 };
 constexpr std::string_view kNeeded[] = {"register type", "oid", "path pointer", "sensor", "selector", "column"};
 
@@ -214,14 +214,15 @@ class ProfileReader {
       std::string_view text;
       std::string_view unit;
     };
-    static constexpr Suffix kSuffixes[] = {{"_watts", "W"},   {"_joules", "J"},   {"_joules_total", "J"},
-                                           {"_volts", "V"},   {"_amperes", "A"},  {"_celsius", "degC"},
-                                           {"_hertz", "Hz"},  {"_pascals", "Pa"}, {"_ratio", ""}};
+    static constexpr Suffix kSuffixes[] = {{"_watts", "W"},  {"_joules", "J"},   {"_joules_total", "J"},
+                                           {"_volts", "V"},  {"_amperes", "A"},  {"_celsius", "degC"},
+                                           {"_hertz", "Hz"}, {"_pascals", "Pa"}, {"_ratio", ""}};
     const std::string_view selector = point.selector;
     const std::string_view metric = trim(selector.substr(0, selector.find('{')));
     for (const Suffix& suffix : kSuffixes) {
       if (!metric.ends_with(suffix.text) || point.unit == suffix.unit) continue;
-      add(prefix + "unit", fmt::format("the metric's name ends in {}, and the unit says \"{}\"", suffix.text, point.unit),
+      add(prefix + "unit",
+          fmt::format("the metric's name ends in {}, and the unit says \"{}\"", suffix.text, point.unit),
           fmt::format("write \"{}\"", suffix.unit));
     }
     if (point.quantity == Quantity::energy && metric.ends_with("_joules")) {

@@ -46,13 +46,13 @@ struct PointProfile {
   Scope scope = Scope::unknown;
   std::string group;  ///< points of one phase or outlet, which V × A × PF joins
   ModbusPoint modbus;
-  std::string oid;              ///< SNMP
-  std::vector<double> absent;   ///< SNMP, CSV: numbers that mean "not available"
-  std::string path, pointer;    ///< Redfish: the resource, and the value in it as a JSON pointer
-  std::string selector;         ///< Prometheus
-  std::string sensor;           ///< IPMI: a sensor's name, or "dcmi"
-  std::string column;           ///< CSV
-  std::optional<double> resolution;       ///< found at commissioning, in the base unit
+  std::string oid;                         ///< SNMP
+  std::vector<double> absent;              ///< SNMP, CSV: numbers that mean "not available"
+  std::string path, pointer;               ///< Redfish: the resource, and the value in it as a JSON pointer
+  std::string selector;                    ///< Prometheus
+  std::string sensor;                      ///< IPMI: a sensor's name, or "dcmi"
+  std::string column;                      ///< CSV
+  std::optional<double> resolution;        ///< found at commissioning, in the base unit
   std::optional<Seconds> update_interval;  ///< found at commissioning
 
   double base_of(double said) const { return said * scale * to_base.factor + to_base.shift; }

@@ -74,7 +74,8 @@ TEST(Profile, WrittenReadsBackTheSame) {
 }
 
 TEST(Profile, ApparentPowerIsNoPower) {
-  EXPECT_THAT(faults(with(kFeeder, "\"kW\"", "\"kVA\"")), HasSubstr("\"kVA\" is no unit of power but of apparent_power"));
+  EXPECT_THAT(faults(with(kFeeder, "\"kW\"", "\"kVA\"")),
+              HasSubstr("\"kVA\" is no unit of power but of apparent_power"));
 }
 
 TEST(Profile, SentinelIsAsWideAsTheType) {
@@ -101,7 +102,8 @@ TEST(Profile, PasswordsNeitherInAddressesNorOverHttp) {
 
 TEST(Profile, MetricsNameTheirUnit) {
   const std::string base =
-      "[meter]\nid = \"a\"\nsource = \"s\"\nprotocol = \"prometheus\"\n[point.p]\nquantity = \"power\"\nunit = \"kW\"\n";
+      "[meter]\nid = \"a\"\nsource = \"s\"\nprotocol = \"prometheus\"\n[point.p]\nquantity = \"power\"\nunit = "
+      "\"kW\"\n";
   EXPECT_THAT(faults(base + "selector = \"rack_power_watts{rack='7'}\"\n"), HasSubstr("ends in _watts"));
 }
 

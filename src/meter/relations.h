@@ -21,11 +21,11 @@ struct Observed {
 
 struct Relation {
   std::string group;
-  std::string text;   ///< "V × A × PF against W"
-  double ratio = 0;   ///< left over right; 1 is right
+  std::string text;  ///< "V × A × PF against W"
+  double ratio = 0;  ///< left over right; 1 is right
   bool holds = false;
   std::vector<std::string> points;
-  bool is_bound = false;  ///< nobody states the power factor, so that only a range is known
+  bool is_bound = false;       ///< nobody states the power factor, so that only a range is known
   bool factor_of_ten() const;  ///< off by ten, a hundred or a thousand, and otherwise right
 };
 

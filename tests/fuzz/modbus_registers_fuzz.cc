@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     point.modbus.table = static_cast<RegisterTable>(data[at + 1] / 128);
     point.modbus.address = data[at + 2] << 3 | data[at + 3] % 8;
     std::uint16_t registers[4];
-    for (int i = 0; i < 4; ++i) registers[i] = static_cast<std::uint16_t>(data[at + 4 + 2 * i] << 8 | data[at + 5 + 2 * i]);
+    for (int i = 0; i < 4; ++i)
+      registers[i] = static_cast<std::uint16_t>(data[at + 4 + 2 * i] << 8 | data[at + 5 + 2 * i]);
     const auto value = decode_registers(registers, point.modbus);
     check(!value.sentinel);
     point.modbus.sentinels = {value.bits};

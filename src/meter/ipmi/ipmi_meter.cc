@@ -49,12 +49,12 @@ class IpmiMeter final : public Meter {
  private:
   static bool is_dcmi(const PointProfile& point) { return point.sensor == kDcmi; }
 
-  /// The password goes by the environment: a command line is for every user to see.
+  /// The password goes by the environment: a command line is for every user to see. The least privilege is asked for.
   Result<std::string> ask(const std::vector<std::string>& command, Seconds deadline) const {
     std::vector<std::string> arguments = {program_};
     std::vector<std::string> variables;
     if (profile_.address != kLocal) {
-      for (const char* word : {"-I", "lanplus", "-N", "1", "-R", "1", "-H"}) arguments.emplace_back(word);
+      for (const char* word : {"-I", "lanplus", "-L", "USER", "-N", "1", "-R", "1", "-H"}) arguments.emplace_back(word);
       const auto colon = profile_.address.rfind(':');
       const bool has_port = colon != std::string::npos && profile_.address.find(':') == colon;
       arguments.push_back(profile_.address.substr(0, has_port ? colon : std::string::npos));
@@ -81,8 +81,8 @@ class IpmiMeter final : public Meter {
   void read_part(std::vector<MeterReading>& made, bool dcmi, const std::vector<std::string>& command,
                  const Budget& budget) const {
     const RequestTime time(clock_);
-    const auto output = budget.over() ? fail(ErrorCode::failed, "no time left within meter.timeout")
-                                      : ask(command, budget.left());
+    const auto output =
+        budget.over() ? fail(ErrorCode::failed, "no time left within meter.timeout") : ask(command, budget.left());
     const auto sensors = output && !dcmi ? parse_sensors(*output) : std::map<std::string, IpmiValue>();
     for (std::size_t i = 0; i < made.size(); ++i) {
       const PointProfile& point = profile_.points[i];

@@ -28,8 +28,9 @@ TEST(IpmiText, DcmiCountsOnlyWhileItIsActive) {
 }
 
 TEST(IpmiText, SensorsByName) {
-  const auto sensors = parse_sensors("PSU1 Input,212,Watts,ok\nInlet,24.000,degrees C,ok\nPSU2 Input,,Watts,ns\n"
-                                     "Fan,4200,RPM,nc\nTwin,1,Volts,ok\nTwin,2,Volts,ok\nbroken\n,1,Volts,ok\nOdd,x,Volts,ok\n");
+  const auto sensors = parse_sensors(
+      "PSU1 Input,212,Watts,ok\nInlet,24.000,degrees C,ok\nPSU2 Input,,Watts,ns\n"
+      "Fan,4200,RPM,nc\nTwin,1,Volts,ok\nTwin,2,Volts,ok\nbroken\n,1,Volts,ok\nOdd,x,Volts,ok\n");
   EXPECT_DOUBLE_EQ(*sensors.at("PSU1 Input").said, 212);
   EXPECT_EQ(sensors.at("Inlet").unit, "degC");
   EXPECT_EQ(sensors.at("PSU2 Input").said.status, Status::missing);
@@ -49,7 +50,8 @@ TEST(Child, GivesOutputAndStatus) {
 
 TEST(Child, ADeadlineKillsItAndWhatItStarted) {
   const TempDir folder;
-  const auto late = run_child({"sh", "-c", "(sleep 100 & echo $! > " + folder.file("pid") + "; wait); exit 0"}, {}, Seconds(2));
+  const auto late =
+      run_child({"sh", "-c", "(sleep 100 & echo $! > " + folder.file("pid") + "; wait); exit 0"}, {}, Seconds(2));
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error().what, HasSubstr("killed"));
   const auto pid = system_filesystem().read(folder.file("pid"), 100);
@@ -110,7 +112,7 @@ TEST_F(IpmiTool, ReadsBothAndShowsNoPassword) {
   EXPECT_DOUBLE_EQ(readings[1].value.value_or(0), 24) << readings[1].reason;
   EXPECT_EQ(readings[2].value.status, Status::not_supported);
   const std::string calls = *system_filesystem().read(folder_.file("calls"), 10'000);
-  EXPECT_THAT(calls, HasSubstr("-H bmc-1 -p 6230 -U reader -E dcmi power reading"));
+  EXPECT_THAT(calls, HasSubstr("-L USER -N 1 -R 1 -H bmc-1 -p 6230 -U reader -E dcmi power reading"));
   EXPECT_EQ(calls.find("hunter2"), std::string::npos);
 }
 
@@ -118,6 +120,46 @@ TEST_F(IpmiTool, WhatItFailsWithIsTheReason) {
   stand_in("echo 'Unable to establish IPMI v2 / RMCP+ session' >&2; exit 1\n");
   EXPECT_EQ(read()[0].value.status, Status::failed);
   EXPECT_THAT(read()[0].reason, HasSubstr("ends with 1: Unable to establish"));
+}
+
+/// OpenIPMI's simulator: sessions and identity are real; it knows no DCMI, which is a failure with the reason.
+TEST(IpmiSimulator, IdentityAndARefusal) {
+  if (!has_program("/usr/bin/ipmi_sim") || !has_program("/usr/bin/ipmitool")) {
+    GTEST_SKIP() << "no /usr/bin/ipmi_sim or /usr/bin/ipmitool (Debian packages openipmi, ipmitool)";
+  }
+  const TempDir folder;
+  const std::string port = std::to_string(free_port(SOCK_DGRAM));
+  std::string lan = "name \"sim\"\nset_working_mc 0x20\nstartlan 1\naddr 127.0.0.1 " + port + "\npriv_limit admin\n";
+  for (const char* level : {"callback", "user", "operator", "admin"}) {
+    lan += std::string("allowed_auths_") + level + " none md2 md5 straight\n";
+  }
+  lan +=
+      "guid a123456789abcdefa123456789abcdef\nendlan\n"
+      "user 2 true \"reader\" \"hunter2\" admin 10 none md2 md5 straight\n";
+  write_file(folder.file("lan.conf"), lan);
+  write_file(folder.file("sim.emu"),
+             "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n");
+  Peer simulator({"/usr/bin/ipmi_sim", "-n", "-c", folder.file("lan.conf"), "-f", folder.file("sim.emu"), "-s",
+                  folder.file("state")});
+  ::setenv("FLYBALL_TEST_BMC", "hunter2", 1);
+  const auto profile = parse_profile(
+      "[meter]\nid = \"sim\"\nprotocol = \"ipmi\"\nsource = \"test\"\nuser = \"reader\"\ntimeout = "
+      "\"30s\"\npassword_env = "
+      "\"FLYBALL_TEST_BMC\"\naddress = \"127.0.0.1:" +
+          port +
+          "\"\n"
+          "[point.p]\nquantity = \"power\"\nunit = \"W\"\nsensor = \"dcmi\"\n",
+      "sim.conf");
+  ASSERT_TRUE(profile) << profile.error().front().message();
+  SystemClock clock;
+  auto meter = *make_ipmi_meter(*profile, clock);
+  auto identity = meter->identify();
+  ASSERT_TRUE(Peer::wait_until([&] { return identity || (identity = meter->identify()); }))
+      << identity.error().message();
+  EXPECT_THAT(identity->text(), HasSubstr("firmware 9.08"));
+  const auto reading = meter->read()[0];
+  EXPECT_EQ(reading.value.status, Status::failed);
+  EXPECT_THAT(reading.reason, HasSubstr("DCMI request failed because: Invalid command"));
 }
 
 }  // namespace

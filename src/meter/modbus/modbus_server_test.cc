@@ -100,10 +100,11 @@ class Server {
 class ModbusServer : public testing::Test {
  protected:
   std::unique_ptr<Meter> open(const std::string& points, const std::string& extra = "") {
-    const auto profile = parse_profile("[meter]\nid = \"m\"\nprotocol = \"modbus\"\nsource = \"test\"\naddress = "
-                                       "\"127.0.0.1:" +
-                                           std::to_string(server_.port) + "\"\ntimeout = \"0.3s\"\n" + extra + points,
-                                       "m.conf");
+    const auto profile = parse_profile(
+        "[meter]\nid = \"m\"\nprotocol = \"modbus\"\nsource = \"test\"\naddress = "
+        "\"127.0.0.1:" +
+            std::to_string(server_.port) + "\"\ntimeout = \"0.3s\"\n" + extra + points,
+        "m.conf");
     if (!profile) {
       ADD_FAILURE() << profile.error().front().message();
       return nullptr;
@@ -203,10 +204,11 @@ TEST_F(ModbusServer, AConnectionThatTheDeviceClosedIsOpenedAgain) {
 
 TEST_F(ModbusServer, NobodyListensIsFailedForEveryPoint) {
   const int port = server_.port;
-  const auto profile = parse_profile("[meter]\nid = \"m\"\nprotocol = \"modbus\"\nsource = \"t\"\naddress = "
-                                     "\"127.0.0.2:" +
-                                         std::to_string(port) + "\"\ntimeout = \"0.3s\"\n" + point("v", 100, kVolts),
-                                     "m.conf");
+  const auto profile = parse_profile(
+      "[meter]\nid = \"m\"\nprotocol = \"modbus\"\nsource = \"t\"\naddress = "
+      "\"127.0.0.2:" +
+          std::to_string(port) + "\"\ntimeout = \"0.3s\"\n" + point("v", 100, kVolts),
+      "m.conf");
   const auto readings = (*open_meter(*profile, clock_))->read();
   EXPECT_EQ(readings[0].value.status, Status::failed);
   EXPECT_THAT(readings[0].reason, HasSubstr("connecting 127.0.0.2"));

@@ -87,8 +87,8 @@ Result<PrometheusSeries> only_series(std::vector<PrometheusSeries> all) {
       if (other == all.front().labels.end() || other->second != value) differ.insert(name);
     }
   }
-  return fail(ErrorCode::input, fmt::format("the selector matches {} series, which differ in {}", all.size(),
-                                            fmt::join(differ, ", ")),
+  return fail(ErrorCode::input,
+              fmt::format("the selector matches {} series, which differ in {}", all.size(), fmt::join(differ, ", ")),
               {}, "name one in the selector, by uuid where there is one");
 }
 

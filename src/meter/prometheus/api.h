@@ -21,8 +21,8 @@ struct PrometheusSeries {
   std::vector<PrometheusSample> samples;  ///< in rising time
 };
 
-/// A matrix of raw samples, as a range selector gives it. A vector is refused: its stamps are those of the question, not
-/// of the measurement.
+/// A matrix of raw samples, as a range selector gives it. A vector is refused: its stamps are those of the question,
+/// not of the measurement.
 Result<std::vector<PrometheusSeries>> decode_matrix(std::string_view body);
 
 /// "/api/v1/query?…": the raw samples of the `window` that ends at `until`.

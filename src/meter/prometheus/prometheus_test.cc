@@ -46,7 +46,8 @@ TEST(PrometheusApi, ACommaIsNoDecimalPoint) {
 }
 
 TEST(PrometheusApi, SeveralSeriesSayWhereTheyDiffer) {
-  auto all = decode_matrix(matrix(one(R"("uuid":"A","host":"n")", "[1,\"1\"]") + "," + one(R"("uuid":"B","host":"n")", "[1,\"1\"]")));
+  auto all = decode_matrix(
+      matrix(one(R"("uuid":"A","host":"n")", "[1,\"1\"]") + "," + one(R"("uuid":"B","host":"n")", "[1,\"1\"]")));
   const auto single = only_series(*all);
   ASSERT_FALSE(single);
   EXPECT_THAT(single.error().what, HasSubstr("2 series, which differ in uuid"));
@@ -56,14 +57,14 @@ class PrometheusServer : public testing::Test {
  protected:
   void start(const std::string& body) {
     write_file(folder_.file("_api_v1_query"), body);
-    peer_ = std::make_unique<Peer>(
-        std::vector<std::string>{"python3", "-B", "tests/peers/http_peer.py", folder_.path()});
+    peer_ =
+        std::make_unique<Peer>(std::vector<std::string>{"python3", "-B", "tests/peers/http_peer.py", folder_.path()});
     address_ = "http://127.0.0.1:" + peer_->line();
   }
   Profile profile(const std::string& extra = "") {
     const auto made =
-        parse_profile("[meter]\nid = \"GPU-ab\"\nprotocol = \"prometheus\"\nsource = \"test\"\naddress = \"" + address_ +
-                          "\"\ntimeout = \"10s\"\n" + extra +
+        parse_profile("[meter]\nid = \"GPU-ab\"\nprotocol = \"prometheus\"\nsource = \"test\"\naddress = \"" +
+                          address_ + "\"\ntimeout = \"10s\"\n" + extra +
                           "[point.p]\nquantity = \"power\"\nunit = \"W\"\nselector = \"node_watts{uuid='A'}\"\n",
                       "p.conf");
     EXPECT_TRUE(made);
@@ -138,14 +139,17 @@ TEST(PrometheusDebian, LiveAndBackFill) {
   if (!has_program("/usr/bin/prometheus")) GTEST_SKIP() << "no /usr/bin/prometheus (Debian package prometheus)";
   const TempDir folder;
   const std::string port = std::to_string(free_port(SOCK_STREAM));
-  write_file(folder.file("p.yml"), "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: self\n  "
-                                   "static_configs:\n  - targets: ['127.0.0.1:" + port + "']\n");
-  Peer server({"/usr/bin/prometheus", "--config.file=" + folder.file("p.yml"), "--storage.tsdb.path=" + folder.file("d"),
-               "--web.listen-address=127.0.0.1:" + port, "--log.level=error"});
-  const auto profile =
-      parse_profile("[meter]\nid = \"self\"\nprotocol = \"prometheus\"\nsource = \"test\"\naddress = \"http://127.0.0.1:" +
-                        port + "\"\n[point.up]\nquantity = \"state\"\nunit = \"\"\nselector = \"up{job='self'}\"\n",
-                    "p.conf");
+  write_file(folder.file("p.yml"),
+             "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: self\n  "
+             "static_configs:\n  - targets: ['127.0.0.1:" +
+                 port + "']\n");
+  Peer server({"/usr/bin/prometheus", "--config.file=" + folder.file("p.yml"),
+               "--storage.tsdb.path=" + folder.file("d"), "--web.listen-address=127.0.0.1:" + port,
+               "--log.level=error"});
+  const auto profile = parse_profile(
+      "[meter]\nid = \"self\"\nprotocol = \"prometheus\"\nsource = \"test\"\naddress = \"http://127.0.0.1:" + port +
+          "\"\n[point.up]\nquantity = \"state\"\nunit = \"\"\nselector = \"up{job='self'}\"\n",
+      "p.conf");
   SystemClock clock;
   auto meter = *make_prometheus_meter(*profile, clock);
   MeterReading reading;

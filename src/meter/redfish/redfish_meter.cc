@@ -67,7 +67,8 @@ class RedfishMeter final : public Meter {
   Result<ClockPair> device_clock() override {
     FLYBALL_ASSIGN(const std::string managers, http_->get("/redfish/v1/Managers", profile_.timeout));
     const std::string manager = redfish_text(managers, "/Members/0/@odata.id");
-    if (!manager.starts_with("/redfish/")) return fail(ErrorCode::unsupported, "the service has no manager", profile_.id);
+    if (!manager.starts_with("/redfish/"))
+      return fail(ErrorCode::unsupported, "the service has no manager", profile_.id);
     const RequestTime time(clock_);
     FLYBALL_ASSIGN(const std::string body, http_->get(manager, profile_.timeout));
     const std::string said = redfish_text(body, "/DateTime");

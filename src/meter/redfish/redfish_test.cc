@@ -71,13 +71,14 @@ class RedfishService : public testing::Test {
   Profile profile(const std::string& extra) {
     const auto point = [](const std::string& name, const std::string& path, const std::string& pointer,
                           const std::string& what) {
-      return "[point." + name + "]\npath = \"/redfish/v1/Chassis/1/" + path + "\"\npointer = \"" + pointer + "\"\n" + what;
+      return "[point." + name + "]\npath = \"/redfish/v1/Chassis/1/" + path + "\"\npointer = \"" + pointer + "\"\n" +
+             what;
     };
     const std::string watts = "quantity = \"power\"\nunit = \"W\"\n";
     const auto made = parse_profile(
         "[meter]\nid = \"bmc\"\nprotocol = \"redfish\"\nsource = \"test\"\nscope = \"node_ac\"\ntimeout = \"20s\"\n"
-        "user = \"reader\"\npassword_env = \"FLYBALL_TEST_BMC\"\naddress = \"https://127.0.0.1:" + port_ + "\"\n" +
-            extra + point("a", "Power", "/PowerControl/0/PowerConsumedWatts", watts) +
+        "user = \"reader\"\npassword_env = \"FLYBALL_TEST_BMC\"\naddress = \"https://127.0.0.1:" +
+            port_ + "\"\n" + extra + point("a", "Power", "/PowerControl/0/PowerConsumedWatts", watts) +
             point("b", "Power", "/PowerControl/1/PowerConsumedWatts", watts) +
             point("c", "EnvironmentMetrics", "/PowerWatts/Reading", watts) +
             point("d", "Sensors/Inlet", "/Reading", "quantity = \"temperature\"\nunit = \"degC\"\n") +

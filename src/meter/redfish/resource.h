@@ -1,6 +1,7 @@
 #pragma once
 // Values in Redfish resources (JSON). Pure. Takes the old Power and Thermal resources, EnvironmentMetrics, PowerSupply
-// metrics and Sensors alike: a value is a JSON pointer into a resource, and what stands around it says whether it counts.
+// metrics and Sensors alike: a value is a JSON pointer into a resource, and what stands around it says whether it
+// counts.
 
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ namespace flyball::meter {
 struct RedfishValue {
   Sample<double> said;  ///< in the service's unit
   std::string reason;
-  std::string unit;  ///< ReadingUnits in our words, "degC"; empty where the service does not say
+  std::string unit;            ///< ReadingUnits in our words, "degC"; empty where the service does not say
   std::optional<WallTime> at;  ///< ReadingTime
 };
 

@@ -106,8 +106,8 @@ class SnmpMeter final : public Meter {
       std::vector<std::string> oids;
       for (std::size_t i = first; i < end; ++i) oids.push_back(profile_.points[i].oid);
       const RequestTime time(clock_);
-      const auto values = budget.over() ? fail(ErrorCode::failed, "no time left within meter.timeout")
-                                        : get(oids, budget.left());
+      const auto values =
+          budget.over() ? fail(ErrorCode::failed, "no time left within meter.timeout") : get(oids, budget.left());
       for (std::size_t i = first; i < end; ++i) {
         made[i].measured = time.middle();
         made[i].received = clock_.now();
@@ -242,7 +242,9 @@ class SnmpMeter final : public Meter {
       return fail(ErrorCode::failed, error_of(*snmp_sess_session(session_.get())), profile_.id);
     }
     if (answer->command == SNMP_MSG_REPORT || answer->errstat != SNMP_ERR_NOERROR) {
-      return fail(ErrorCode::failed, fmt::format("the device refuses: {}", snmp_errstring(static_cast<int>(answer->errstat))), profile_.id);
+      return fail(ErrorCode::failed,
+                  fmt::format("the device refuses: {}", snmp_errstring(static_cast<int>(answer->errstat))),
+                  profile_.id);
     }
     std::vector<SnmpValue> made;
     for (const auto* at = answer->variables; at != nullptr; at = at->next_variable) made.push_back(value_of(*at));
@@ -272,9 +274,7 @@ Result<std::unique_ptr<Meter>> make_snmp_meter(const Profile& profile, Clock& cl
 
 #else
 
-Result<std::unique_ptr<Meter>> make_snmp_meter(const Profile&, Clock&) {
-  return fail(left_out("SNMP", "libsnmp-dev"));
-}
+Result<std::unique_ptr<Meter>> make_snmp_meter(const Profile&, Clock&) { return fail(left_out("SNMP", "libsnmp-dev")); }
 
 #endif
 

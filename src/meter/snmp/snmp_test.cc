@@ -47,7 +47,8 @@ TEST(SnmpValues, DateAndTimeNeedsItsOffset) {
 
 TEST(SnmpValues, Oids) {
   EXPECT_EQ(parse_oid(".1.3.6"), (std::vector<std::uint64_t>{1, 3, 6}));
-  for (const char* bad : {"", "1", "1.3.x", "1..3", "sysDescr.0", "1.3.4294967296"}) EXPECT_TRUE(parse_oid(bad).empty()) << bad;
+  for (const char* bad : {"", "1", "1.3.x", "1..3", "sysDescr.0", "1.3.4294967296"})
+    EXPECT_TRUE(parse_oid(bad).empty()) << bad;
 }
 
 /// Debian's agent with a made-up PDU: deci-amps, ×10 volts, text, a sentinel.
@@ -73,7 +74,8 @@ esac
     write_file(folder_.file("snmpd.conf"),
                "agentAddress udp:127.0.0.1:" + std::to_string(port_) +
                    "\nrocommunity wattsup 127.0.0.1\ncreateUser meterreader SHA-256 authphrase AES privphrase\n"
-                   "rouser meterreader priv\nsysName pdu-7\npass ." + kBase + " " + folder_.file("pdu") + "\n");
+                   "rouser meterreader priv\nsysName pdu-7\npass ." +
+                   kBase + " " + folder_.file("pdu") + "\n");
     ::setenv("SNMP_PERSISTENT_DIR", folder_.path().c_str(), 1);
     ::setenv("FLYBALL_TEST_COMMUNITY", "wattsup", 1);
     ::setenv("FLYBALL_TEST_AUTH", "authphrase", 1);
@@ -91,8 +93,7 @@ esac
     };
     const auto made = parse_profile(
         "[meter]\nid = \"pdu\"\nprotocol = \"snmp\"\nsource = \"test\"\ntimeout = \"1s\"\naddress = \"127.0.0.1:" +
-            std::to_string(port_) + "\"\n" + access +
-            point("a", ".1\"\nquantity = \"current\"\nunit = \"dA\"\n") +
+            std::to_string(port_) + "\"\n" + access + point("a", ".1\"\nquantity = \"current\"\nunit = \"dA\"\n") +
             point("b", ".2\"\nquantity = \"voltage\"\nunit = \"V\"\nscale = 0.1\n") +
             point("c", ".3\"\nquantity = \"power\"\nunit = \"W\"\n") +
             point("d", ".4\"\nquantity = \"power\"\nunit = \"W\"\nabsent = [\"-1\"]\n") +
@@ -108,8 +109,9 @@ esac
   SystemClock clock_;
 };
 
-constexpr const char* kVersion3 = "snmp_version = 3\nuser = \"meterreader\"\nsnmp_auth = \"SHA-256\"\nsnmp_privacy = "
-                                  "\"AES\"\npassword_env = \"FLYBALL_TEST_AUTH\"\n";
+constexpr const char* kVersion3 =
+    "snmp_version = 3\nuser = \"meterreader\"\nsnmp_auth = \"SHA-256\"\nsnmp_privacy = "
+    "\"AES\"\npassword_env = \"FLYBALL_TEST_AUTH\"\n";
 
 TEST_F(Snmpd, CommunityAndUserReadTheSame) {
   for (const std::string& access : {std::string("password_env = \"FLYBALL_TEST_COMMUNITY\"\n"),
@@ -127,7 +129,8 @@ TEST_F(Snmpd, CommunityAndUserReadTheSame) {
 TEST_F(Snmpd, WrongPhraseIsFailedAndNeverShown) {
   ::setenv("FLYBALL_TEST_PRIVACY", "wrongphrase", 1);
   const auto readings =
-      (*open_meter(profile(std::string(kVersion3) + "privacy_password_env = \"FLYBALL_TEST_PRIVACY\"\n"), clock_))->read();
+      (*open_meter(profile(std::string(kVersion3) + "privacy_password_env = \"FLYBALL_TEST_PRIVACY\"\n"), clock_))
+          ->read();
   EXPECT_EQ(readings[0].value.status, Status::failed);
   EXPECT_EQ(readings[0].reason.find("phrase"), std::string::npos) << readings[0].reason;
 }
