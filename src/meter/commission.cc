@@ -245,9 +245,12 @@ class Commissioning {
 
   void check_identity() {
     const auto identity = meter_->identify();
-    if (!identity) return add("identity", CheckState::not_checked, identity.error().what);
-    made_.identity = identity->text();
     std::string& known = made_.profile.commissioned.identity;
+    if (!identity) {
+      // A device that once said what it is and now does not may be another.
+      return add("identity", known.empty() ? CheckState::not_checked : CheckState::failed, identity.error().what);
+    }
+    made_.identity = identity->text();
     if (!known.empty() && known != printable(made_.identity)) {
       return add("identity", CheckState::failed, fmt::format("was '{}' and is now '{}'", known, made_.identity));
     }

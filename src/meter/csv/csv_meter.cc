@@ -63,6 +63,7 @@ class CsvMeter final : public Meter {
     const auto stamp = time_of(*tail);
     if (!stamp) return all_absent(profile_, Status::garbage, stamp.error().message(), clock_);
     std::vector<MeterReading> made;
+    made.reserve(profile_.points.size());
     for (const PointProfile& point : profile_.points) made.push_back(read_point(point, *tail, *stamp));
     return made;
   }

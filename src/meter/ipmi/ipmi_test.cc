@@ -159,7 +159,7 @@ TEST(IpmiSimulator, IdentityAndARefusal) {
   EXPECT_THAT(identity->text(), HasSubstr("firmware 9.08"));
   const auto reading = meter->read()[0];
   EXPECT_EQ(reading.value.status, Status::failed);
-  EXPECT_THAT(reading.reason, HasSubstr("DCMI request failed because: Invalid command"));
+  EXPECT_THAT(reading.reason, HasSubstr("DCMI request failed"));
 }
 
 }  // namespace
