@@ -43,7 +43,7 @@ class ProfileReader {
   }
 
  private:
-  void add(const std::string& path, std::string what, std::string remedy = {}) {
+  void add(const std::string& path, const std::string& what, std::string remedy = {}) {
     const std::string where = config_.where(path);
     faults_.push_back({ErrorCode::input, path + ": " + what, where == "default" ? name_ : where, std::move(remedy)});
   }
@@ -314,6 +314,7 @@ void write_point(const Profile& profile, const PointProfile& point, Lines& lines
     lines.text("type", to_string(point.modbus.type));
     lines.text("order", to_string(point.modbus.order));
     std::vector<std::string> sentinels;
+    sentinels.reserve(point.modbus.sentinels.size());
     for (const std::uint64_t bits : point.modbus.sentinels) {
       sentinels.push_back(fmt::format("0x{:0{}x}", bits, 4 * width_of(point.modbus.type)));
     }
@@ -321,6 +322,7 @@ void write_point(const Profile& profile, const PointProfile& point, Lines& lines
   }
   lines.text("oid", point.oid);
   std::vector<std::string> absent;
+  absent.reserve(point.absent.size());
   for (const double value : point.absent) absent.push_back(format_exact(value));
   lines.list("absent", absent);
   lines.text("path", point.path);

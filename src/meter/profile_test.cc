@@ -146,6 +146,12 @@ TEST(Addresses, AreNumbers) {
   }
 }
 
+TEST(LeftOut, IsNamedAndEndsWithFour) {
+  const Error error = left_out("SNMP", "libsnmp-dev");
+  EXPECT_EQ(error.exit_code(), 4);
+  EXPECT_EQ(error.message(), "this build has no SNMP; install libsnmp-dev and build again");
+}
+
 class CsvMeterTest : public testing::Test {
  protected:
   std::vector<MeterReading> read(const std::string& csv, const std::string& extra = "") {

@@ -55,6 +55,9 @@ TEST(PrometheusApi, SeveralSeriesSayWhereTheyDiffer) {
 
 class PrometheusServer : public testing::Test {
  protected:
+#if !FLYBALL_WITH_CURL
+  void SetUp() override { GTEST_SKIP() << "this build has no HTTP (Debian package libcurl4-openssl-dev)"; }
+#endif
   void start(const std::string& body) {
     write_file(folder_.file("_api_v1_query"), body);
     peer_ =
@@ -136,6 +139,9 @@ TEST_F(PrometheusServer, BackFillKeepsHolesAndStamps) {
 
 /// Debian's own server, which scrapes itself.
 TEST(PrometheusDebian, LiveAndBackFill) {
+#if !FLYBALL_WITH_CURL
+  GTEST_SKIP() << "this build has no HTTP (Debian package libcurl4-openssl-dev)";
+#endif
   if (!has_program("/usr/bin/prometheus")) GTEST_SKIP() << "no /usr/bin/prometheus (Debian package prometheus)";
   const TempDir folder;
   const std::string port = std::to_string(free_port(SOCK_STREAM));

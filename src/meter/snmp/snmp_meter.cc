@@ -214,7 +214,7 @@ class SnmpMeter final : public Meter {
     char* text = nullptr;
     netsnmp_session copy = session;
     snmp_error(&copy, &system, &library, &text);
-    const std::string made = text == nullptr ? "unknown" : text;
+    std::string made = text == nullptr ? "unknown" : text;
     SNMP_FREE(text);
     return made;
   }

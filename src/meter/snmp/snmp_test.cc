@@ -58,6 +58,9 @@ class Snmpd : public testing::Test {
   static constexpr const char* kBase = "1.3.6.1.4.1.8072.9999.1";
 
   void SetUp() override {
+#if !FLYBALL_WITH_NETSNMP
+    GTEST_SKIP() << "this build has no SNMP (Debian package libsnmp-dev)";
+#endif
     if (!has_program(kProgram)) GTEST_SKIP() << "no " << kProgram << " (Debian package snmpd)";
     write_file(folder_.file("pdu"), R"(#!/bin/sh
 echo "$2"
