@@ -13,3 +13,8 @@ find_package(benchmark REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
+
+# Optional: a protocol of a meter each. The summary and the program say which are off.
+pkg_check_modules(MODBUS IMPORTED_TARGET libmodbus)
+pkg_check_modules(NETSNMP IMPORTED_TARGET netsnmp)
+pkg_check_modules(CURL IMPORTED_TARGET libcurl)
