@@ -53,8 +53,10 @@ bool note_state(Notes& notes, DeviceState state) {
                   "look for Xid messages in `dmesg`; drain the node and reset the GPU or reboot");
       return false;
     case DeviceState::not_ready:
-      notes.warning("gpu.not_ready", "the driver does not serve this GPU now",
-                    "it is probed for again by itself; run doctor again in a minute");
+      notes.warning(
+          "gpu.not_ready", "the driver does not serve this GPU now",
+          "it is probed for again by itself; if doctor says the same in a minute, look for Xid messages in `dmesg`, "
+          "drain the node and reset the GPU");
       return false;
   }
   return false;

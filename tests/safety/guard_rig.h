@@ -113,8 +113,10 @@ class GuardRig {
             "--nvml-library",
             build_folder() + "/fakegpu/libnvidia-ml.so.1"};
   }
-  void start_guard(Seconds patience = Seconds(60)) {
-    guard_ = Process(guard_words("serve"), log("guard.out"));
+  void start_guard(Seconds patience = Seconds(60), const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = guard_words("serve");
+    words.insert(words.end(), more.begin(), more.end());
+    guard_ = Process(words, log("guard.out"));
     wait_until([&] { return guard::GuardClient::connect(socket()).has_value(); }, patience, "the guard is not ready");
   }
   /// As the service does it after an end. It tries for 12 s and says 5 then, which on a machine that gives it no
