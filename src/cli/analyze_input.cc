@@ -69,7 +69,7 @@ Result<> read_all(const AnalyzeOptions& options, AnalyzeInput& input) {
     for (const std::string& warning : summary.warnings) input.warnings.push_back(fmt::format("{}: {}", file, warning));
     if (summary.cut && summary.warnings.empty()) input.warnings.push_back(file + ": the file is cut");
     if (const std::string why = series::refusals_text(summary); !why.empty()) {
-      input.unusable += (input.unusable.empty() ? "" : "; ") + file + ": " + why;
+      input.unusable += fmt::format("{}{}: {}", input.unusable.empty() ? "" : "; ", file, why);
     }
     input.quarantined += summary.quarantined;
     input.points += summary.all_points();

@@ -21,7 +21,7 @@ std::string_view to_string(Drift drift) {
   return "unknown";
 }
 
-Engine::Engine(EngineParts parts, EngineConfig config) : parts_(parts), config_(std::move(config)) {}
+Engine::Engine(EngineParts parts, EngineConfig config) : parts_(std::move(parts)), config_(std::move(config)) {}
 
 Result<std::unique_ptr<Engine>> Engine::start(EngineParts parts, EngineConfig config) {
   std::unique_ptr<Engine> engine(new Engine(parts, std::move(config)));

@@ -122,7 +122,8 @@ class GuardRig {
   /// As the service does it after an end. It tries for 12 s and says 5 then, which on a machine that gives it no
   /// processor decides nothing: the journal keeps what is owed.
   void restore() {
-    wait_until([&] { return run_guard("restore") == 0; }, Seconds(180), "flyball-guard restore does not come to an end");
+    wait_until([&] { return run_guard("restore") == 0; }, Seconds(180),
+               "flyball-guard restore does not come to an end");
   }
   int run_guard(const std::string& command) { return Process(guard_words(command), log("command.out")).wait(); }
 
