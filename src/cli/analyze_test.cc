@@ -3,38 +3,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/memory_filesystem.h"
-#include "base/temp_dir.h"
-#include "cli/app.h"
+#include "cli/program_test_support.h"
 
 namespace flyball::cli {
 namespace {
 
-class Analyze : public testing::Test {
+class Analyze : public ProgramTest {
  protected:
-  std::string put(const std::string& name, const std::string& text) {
-    std::ofstream(dir_.file(name)) << text;
-    return dir_.file(name);
-  }
-  int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "flyball");
-    for (const char* w : {"--output", "/out"}) words.emplace_back(w);
-    std::vector<const char*> argv;
-    for (const std::string& w : words) argv.push_back(w.c_str());
-    return run_program(static_cast<int>(argv.size()), argv.data(), files_, clock_);
-  }
   nlohmann::json json(std::vector<std::string> words) {
     words.emplace_back("--json");
-    EXPECT_EQ(run(words), 0);
-    return nlohmann::json::parse(files_.read("/out", 1 << 24).value_or("null"));
+    return nlohmann::json::parse(text(std::move(words)), nullptr, false);
   }
-
-  TempDir dir_;
-  MemoryFilesystem files_;
-  VirtualClock clock_;
 };
 
 constexpr long kStart = 1'715'960'300'000;
@@ -131,11 +112,7 @@ TEST_F(Analyze, RowsSetAsideAreCountedAndShownWithTheirLines) {
 }
 
 TEST_F(Analyze, WhereThereIsNoPowerTheReasonsAreSaid) {
-  const auto told = [&](const std::string& text) {
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(run({"analyze", "energy", put("x.csv", text)}), 2);
-    return testing::internal::GetCapturedStderr();
-  };
+  const auto told = [&](const std::string& text) { return refused({"analyze", "energy", put("x.csv", text)}); };
   std::string negative = "time,gpu,power_w\n", dates = negative, commas = "time,0,1\n";
   for (int i = 0; i < 60; ++i) {
     negative += fmt::format("{},GPU-a,-{}\n", 1715960300 + i, 250 + i);

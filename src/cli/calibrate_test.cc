@@ -3,54 +3,23 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "base/golden.h"
-#include "base/memory_filesystem.h"
 #include "base/random.h"
-#include "base/temp_dir.h"
-#include "cli/app.h"
+#include "cli/program_test_support.h"
 #include "report/json.h"
 
 namespace flyball::cli {
 namespace {
 
-class Calibrate : public testing::Test {
+class Calibrate : public ProgramTest {
  protected:
-  std::string put(const std::string& name, const std::string& text) {
-    std::ofstream(dir_.file(name)) << text;
-    return dir_.file(name);
-  }
-  int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "flyball");
-    for (const char* w : {"--output", "/out"}) words.emplace_back(w);
-    std::vector<const char*> argv;
-    for (const std::string& w : words) argv.push_back(w.c_str());
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(argv.size()), argv.data(), files_, clock_);
-    errors_ = testing::internal::GetCapturedStderr();
-    return code;
-  }
-  std::string text(std::vector<std::string> words) {
-    EXPECT_EQ(run(std::move(words)), 0) << errors_;
-    return files_.read("/out", 1 << 26).value_or("");
-  }
   report::Json json(std::vector<std::string> words) {
     words.emplace_back("--json");
     return report::Json::parse(text(std::move(words)), nullptr, false);
   }
-  /// The error of a run that must end with 2.
-  std::string refused(std::vector<std::string> words) {
-    EXPECT_EQ(run(std::move(words)), 2);
-    return errors_;
-  }
-
-  TempDir dir_;
-  MemoryFilesystem files_;
-  VirtualClock clock_;
-  std::string errors_;
 };
 
 // A chiller plant of known physics, in the columns of the shipped format.

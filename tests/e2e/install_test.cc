@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
 
+#include "../shell.h"
 #include "base/filesystem.h"
 #include "base/temp_dir.h"
 
@@ -17,18 +17,6 @@ namespace flyball {
 namespace {
 
 std::string build_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
-
-/// What a command prints, and its exit code.
-std::string shell(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> block;
-  for (std::size_t n; pipe != nullptr && (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) {
-    text.append(block.data(), n);
-  }
-  const int status = pipe == nullptr ? -1 : ::pclose(pipe);
-  return text + fmt::format("exit {}", WEXITSTATUS(status));
-}
 
 bool has(const char* program) {
   return std::system(fmt::format("command -v {} >/dev/null 2>&1", program).c_str()) == 0;

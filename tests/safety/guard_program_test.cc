@@ -7,6 +7,7 @@
 
 #include <regex>
 
+#include "../shell.h"
 #include "guard/audit_log.h"
 #include "guard_rig.h"
 
@@ -183,18 +184,6 @@ TEST_F(GuardProgram, TheWatchdogIsFed) {
   EXPECT_EQ(next(), "WATCHDOG=1");
   EXPECT_EQ(next(), "WATCHDOG=1");
   EXPECT_EQ(rig.guard().end(SIGTERM), 0);
-}
-
-/// What `command` prints.
-std::string shell(const std::string& command) {
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> block;
-  for (std::size_t n; pipe != nullptr && (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) {
-    text.append(block.data(), n);
-  }
-  const int status = pipe == nullptr ? -1 : ::pclose(pipe);
-  return text + fmt::format("exit {}", WEXITSTATUS(status));
 }
 
 TEST(GuardBinary, LinksNothingThatIsNotItsBusiness) {

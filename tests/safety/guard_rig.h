@@ -119,12 +119,6 @@ class GuardRig {
     guard_ = Process(words, log("guard.out"));
     wait_until([&] { return guard::GuardClient::connect(socket()).has_value(); }, patience, "the guard is not ready");
   }
-  /// As the service does it after an end. It tries for 12 s and says 5 then, which on a machine that gives it no
-  /// processor decides nothing: the journal keeps what is owed.
-  void restore() {
-    wait_until([&] { return run_guard("restore") == 0; }, Seconds(180),
-               "flyball-guard restore does not come to an end");
-  }
   int run_guard(const std::string& command) { return Process(guard_words(command), log("command.out")).wait(); }
 
   /// The truth, as the owner of the boards tells it: UUID and requested limit.

@@ -68,7 +68,7 @@ class KillTest : public ::testing::Test {
   }
   /// As the service does it: ExecStopPost, then a new start.
   void restart_guard() {
-    rig_.restore();
+    EXPECT_EQ(rig_.run_guard("restore"), 0);
     rig_.start_guard(kPatience);
   }
   bool all_as_found() {
