@@ -90,7 +90,10 @@ report::Table summary_table(const std::vector<evaluate::Summary>& summaries, con
                                   {"decisions to 90 %", Align::right},
                                   {"p90", Align::right}},
                       .rows = {}};
-  const auto count = [](double n) { return std::isfinite(n) ? fmt::format("{:.0f}", n) : std::string("never"); };
+  const auto count = [](const std::optional<double>& n) {
+    if (!n) return std::string("–");
+    return std::isfinite(*n) ? fmt::format("{:.0f}", *n) : std::string("never");
+  };
   for (const evaluate::Summary& s : summaries) {
     table.rows.push_back(
         {s.policy, s.hindsight ? "hindsight" : "causal", format_percent(s.saved_fraction),
@@ -162,8 +165,9 @@ report::Json to_json(const evaluate::Summary& s) {
   made["binding_within_fraction"] = s.binding_runs > 0 ? report::number(s.binding_within_fraction) : report::Json();
   made["uncontrolled_fraction"] = report::number(s.uncontrolled_fraction);
   made["looks_fraction"] = report::number(s.looks_fraction);
-  made["decisions_to_target_median"] = report::number(s.median_decisions);
-  made["decisions_to_target_p90"] = report::number(s.p90_decisions);
+  const auto decisions = [](const std::optional<double>& n) { return n ? report::number(*n) : report::Json(nullptr); };
+  made["decisions_to_target_median"] = decisions(s.median_decisions);
+  made["decisions_to_target_p90"] = decisions(s.p90_decisions);
   made["writes_mean"] = report::number(s.writes);
   made["power_reduction_fraction"] = report::number(s.power_reduction_fraction);
   made["node_saved_fraction"] = report::number(s.node_saved_fraction);

@@ -78,6 +78,8 @@ TEST_P(AbsorbableWait, SlackSavesWhatHindsightCouldAndNeverLessThanModel) {
   EXPECT_GE(summaries[0].pooled_ratio.value, w.least_ratio);
   EXPECT_LE(summaries[0].worst_loss_fraction, w.max_loss + 0.0005);
   EXPECT_GE(summaries[0].saved_fraction, summaries[1].saved_fraction - 0.001);
+  EXPECT_LT(summaries[0].uncontrolled_fraction, 0.5) << "a locked clock is control too";
+  EXPECT_FALSE(summaries[0].median_decisions) << "the curve against limits says nothing of clocks";
 }
 
 // At 0 % the bar of 0.95 is not reached: what a look teaches about so little costs too much of it.

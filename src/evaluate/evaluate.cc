@@ -160,20 +160,22 @@ Result<Score> run_policy(const Subject& subject, const CurveInfo& info, const Ba
   const auto intervals = std::llround(options.duration / options.interval);
   std::int64_t uncontrolled = 0, looks = 0;
   const Milliwatts found = bench->plant().limit();
+  Score score;
   for (std::int64_t i = 0; i < intervals; ++i) {
     const Milliwatts limit = bench->plant().limit();
-    if (limit >= found) ++uncontrolled;
+    const bool locked = bench->plant().clocks_locked();
+    if (limit >= found && !locked) ++uncontrolled;
+    if (locked) score.target_watched = false;
     watch.add(limit);
     if (bench->step()) ++looks;
   }
-  Score score;
   score.seed = seed;
   const double tokens = bench->plant().tokens() / base.tokens;
   score.loss_fraction = 1 - tokens;
   score.saved_fraction = 1 - bench->plant().energy() / base.energy / tokens;
   score.uncontrolled_fraction = static_cast<double>(uncontrolled) / static_cast<double>(intervals);
   score.looks_fraction = static_cast<double>(looks) / static_cast<double>(intervals);
-  score.decisions_to_target = watch.result();
+  if (score.target_watched) score.decisions_to_target = watch.result();
   score.writes = bench->loop().writes();
   return score;
 }
@@ -340,7 +342,7 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
         ++summary.binding_runs;
         if (score.loss_fraction <= *evaluation.options.objective.max_loss_fraction + 1e-9) ++within;
       }
-      if (info.fixed.saved_fraction >= kWorthLearning) {
+      if (info.fixed.saved_fraction >= kWorthLearning && score.target_watched) {
         decisions.push_back(score.decisions_to_target.value_or(std::numeric_limits<double>::infinity()));
       }
     }
@@ -357,8 +359,9 @@ std::vector<Summary> summarize(const Evaluation& evaluation) {
       summary.binding_within_fraction = static_cast<double>(within) / static_cast<double>(summary.binding_runs);
     }
     std::sort(decisions.begin(), decisions.end());
-    const auto rank = [&](double p) {
-      return decisions.empty() ? 0 : decisions[static_cast<std::size_t>(p * static_cast<double>(decisions.size() - 1))];
+    const auto rank = [&](double p) -> std::optional<double> {
+      if (decisions.empty()) return std::nullopt;
+      return decisions[static_cast<std::size_t>(p * static_cast<double>(decisions.size() - 1))];
     };
     summary.median_decisions = rank(0.5);
     summary.p90_decisions = rank(0.9);

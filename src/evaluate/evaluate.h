@@ -39,13 +39,14 @@ struct Score {
   std::uint64_t seed = 0;
   double saved_fraction = 0;         ///< 1 − (E/tokens)/(E₀/tokens₀)
   double loss_fraction = 0;          ///< 1 − tokens/tokens₀
-  double uncontrolled_fraction = 0;  ///< of the time, at the limit found
+  double uncontrolled_fraction = 0;  ///< of the time, at the limit found and with no clock locked
   double looks_fraction = 0;         ///< of the decisions, at the limit found in order to measure
   double power_reduction_fraction = 0, node_saved_fraction = 0, fixed_feed_gain_fraction = 0;  ///< see core's Worth
   std::optional<double> net_money_per_gpu_year;  ///< empty = no price of energy is stated
   /// Decisions until the saving over 5 min, uncontrolled intervals apart, stays at 90 % of the best static limit's or
   /// above; empty = never.
   std::optional<double> decisions_to_target;
+  bool target_watched = true;  ///< false: clocks were locked, of which the curve against limits says nothing
   std::uint64_t writes = 0;
 };
 
@@ -81,8 +82,9 @@ struct Summary {
   std::size_t binding_runs = 0;        ///< where the bound keeps even hindsight from saving more
   double binding_within_fraction = 0;  ///< of those, loss within the bound
   double uncontrolled_fraction = 0, looks_fraction = 0;
-  double median_decisions = 0, p90_decisions = 0;  ///< to the target; infinite where more than that share never
-  double writes = 0;                               ///< mean
+  /// To the target; infinite where more than that share never, empty where there is no run to say it of.
+  std::optional<double> median_decisions, p90_decisions;
+  double writes = 0;                                                                           ///< mean
   double power_reduction_fraction = 0, node_saved_fraction = 0, fixed_feed_gain_fraction = 0;  ///< means; see Worth
   std::optional<double> net_money_per_gpu_year;                                                ///< mean
 };

@@ -52,6 +52,7 @@ TEST(Evaluate, SavesNothingWhereThereIsNothingToSave) {
   for (const Summary& summary : summarize(*done)) {
     EXPECT_NEAR(summary.saved_fraction, 0, 0.001) << summary.policy;
     EXPECT_NEAR(summary.loss_fraction, 0, 0.001) << summary.policy;
+    EXPECT_FALSE(summary.median_decisions) << "there is nothing to reach";
   }
 }
 

@@ -23,6 +23,8 @@ class Plant {
   virtual bool clocks_unlocked() const { return false; }
   /// The highest of the boards' limits as set.
   virtual Milliwatts limit() = 0;
+  /// A board has its clocks locked.
+  virtual bool clocks_locked() { return false; }
   /// True, since the start, up to the clock's now.
   virtual Joules energy() = 0;
   virtual double tokens() = 0;

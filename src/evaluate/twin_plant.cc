@@ -34,6 +34,10 @@ class TwinPlant final : public Plant, public loop::ProgressSource {
     for (const twin::Gpu& gpu : machine_.gpus()) highest = std::max(highest, gpu.requested_limit());
     return highest;
   }
+  bool clocks_locked() override {
+    const auto& gpus = machine_.gpus();
+    return std::any_of(gpus.begin(), gpus.end(), [](const twin::Gpu& gpu) { return gpu.locked_clocks().has_value(); });
+  }
   Joules energy() override {
     machine_.advance_to(clock_.now());
     return machine_.energy();
