@@ -17,6 +17,13 @@ ledger::DecisionEntry to_entry(const loop::DecisionRecord& record) {
   return entry;
 }
 
+void note_lock(GpuControl& gpu, const Proposal& proposal) {
+  for (const GpuProposal& wish : proposal.gpus) {
+    if (wish.device != gpu.device || !wish.locked_clocks) continue;
+    if (!gpu.lowest_lock || wish.locked_clocks->high < *gpu.lowest_lock) gpu.lowest_lock = wish.locked_clocks->high;
+  }
+}
+
 }  // namespace
 
 void RunKeeper::begin(const ledger::RunStart& start) {
@@ -70,7 +77,10 @@ void RunKeeper::add_limits(const loop::DecisionRecord& record) {
         std::find_if(gpus.begin(), gpus.end(), [&](const GpuControl& g) { return g.device == write.device; });
     if (gpu == gpus.end()) continue;
     using guard::WriteState;
-    if (write.state == WriteState::applied || write.state == WriteState::deferred) ++gpu->writes;
+    if (write.state == WriteState::applied || write.state == WriteState::deferred) {
+      ++gpu->writes;
+      note_lock(*gpu, record.proposal);
+    }
     if (write.state == WriteState::refused || write.state == WriteState::failed) ++gpu->refused;
   }
 }

@@ -100,6 +100,23 @@ TEST(VirtualRun, NoControlSavesExactlyNothing) {
   EXPECT_EQ(done.result.writes, 0u);
 }
 
+TEST(VirtualRun, LockedClocksAreWritesTooAndAreToldAsSuch) {
+  VirtualRunOptions options = measured("pretrain-8", 1, 1800_s);
+  options.policy = "slack";
+  options.switchback = loop::SwitchbackOptions{.share = 0.1};
+  const VirtualRun done = run(options);
+  EXPECT_GT(done.result.writes, 0u);
+  EXPECT_TRUE(done.result.restored);
+  ASSERT_EQ(done.result.gpus.size(), 8u);
+  for (const GpuControl& gpu : done.result.gpus) {
+    EXPECT_GT(gpu.writes, 0u);
+    ASSERT_TRUE(gpu.lowest_lock);
+    EXPECT_LT(*gpu.lowest_lock, Hertz(1.41e9));
+    EXPECT_EQ(*gpu.lowest, *gpu.found) << "it is clocks that hold it back";
+    EXPECT_EQ(gpu.after, kAsFound);
+  }
+}
+
 TEST(VirtualRun, ObserveOnlyMeasuresAndSetsNothing) {
   auto options = measured("v100-bert", 3, 600_s);
   options.observe_only = true;

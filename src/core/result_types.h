@@ -109,6 +109,7 @@ struct GpuControl {
   DeviceId device;
   Sample<Milliwatts> found;         ///< in force at the start
   Sample<Milliwatts> lowest, mean;  ///< in force at the ends of intervals
+  Sample<Hertz> lowest_lock;        ///< lowest upper end that its clocks were locked to; absent = never locked
   std::uint64_t writes = 0;         ///< that changed it
   std::uint64_t refused = 0;        ///< or failed
   std::string after;                ///< "as found", "left to another writer", "NOT as found"; empty = never written

@@ -424,6 +424,20 @@ TEST_F(EngineTest, LockedClocksNeedTheDeclarationAndAreReset) {
   EXPECT_FALSE(driver.board(a).clocks_locked);
 }
 
+TEST_F(EngineTest, ALimitThatStaysDoesNotHideThatClocksWereWritten) {
+  config.boards[a].clocks_unlocked = true;
+  start();
+  const LeaseId id = lease();
+  const Milliwatts found = *driver.limits(a)->requested;
+  const ClockRange range{Hertz(1e9), Hertz(1.2e9)};
+  const WriteOutcome locked = engine->write(id, {{a, found, range}})->front();
+  EXPECT_EQ(locked.state, WriteState::applied);
+  EXPECT_NE(locked.reason.find(format(range.high)), std::string::npos) << locked.reason;
+  clock.advance(Seconds(2));
+  EXPECT_EQ(engine->write(id, {{a, found, range}})->front().state, WriteState::unchanged);
+  EXPECT_EQ(engine->write(id, {{a, found, {}, true}})->front().state, WriteState::applied);
+}
+
 TEST_F(EngineTest, ALockThatSomeoneElseEndsIsLockedAgainAFewTimes) {
   config.boards[a].clocks_unlocked = true;
   start();

@@ -102,9 +102,9 @@ WriteOutcome Engine::drive(Board& board) {
     failed(board, known.error().message());
     return give(WriteState::failed, board.retry.reason);
   }
-  if (const auto clocks = apply_clocks(board); clocks.state != WriteState::unchanged) {
-    if (clocks.state != WriteState::applied || !goal(board)) return give(clocks.state, clocks.reason);
-  }
+  const Sent clocks = apply_clocks(board);
+  const bool settled = clocks.state == WriteState::unchanged || clocks.state == WriteState::applied;
+  if (!settled || (clocks.state == WriteState::applied && !goal(board))) return give(clocks.state, clocks.reason);
   const auto range = allowed_range(board.id, config_.policy(board.id), board.limits);
   if (!range) return give(WriteState::refused, range.error().message());
   const auto wanted = goal(board);
@@ -113,6 +113,8 @@ WriteOutcome Engine::drive(Board& board) {
   const Milliwatts target = *wanted < range->low ? std::min(range->low, present(board)) : range->clamp(*wanted);
   outcome.accepted = target;
   Sent sent = advance(board, target);
+  // A limit that stays does not hide that clocks were written.
+  if (sent.state == WriteState::unchanged && clocks.state == WriteState::applied) sent = clocks;
   if (outcome.accepted != *wanted && sent.reason.empty()) sent.reason = "clamped to the allowed range";
   return give(sent.state, sent.reason);
 }
@@ -412,7 +414,7 @@ Engine::Sent Engine::apply_clocks(Board& board) {
   board.locked = wanted;
   board.above_lock = 0;
   worked(board);
-  return {WriteState::applied, "accepted; locked clocks cannot be read back"};
+  return {WriteState::applied, "clocks locked to at most " + format(wanted->high) + "; a lock cannot be read back"};
 }
 
 void Engine::failed(Board& board, const std::string& reason) {

@@ -155,6 +155,7 @@ Table guard_table(const std::vector<GpuControl>& gpus, std::size_t most) {
                           {"found", Align::right},
                           {"mean", Align::right},
                           {"lowest", Align::right},
+                          {"clocks at most", Align::right},
                           {"writes", Align::right},
                           {"refused", Align::right},
                           {"afterwards", Align::left}},
@@ -166,8 +167,8 @@ Table guard_table(const std::vector<GpuControl>& gpus, std::size_t most) {
       break;
     }
     table.rows.push_back({gpu.device.text(), limit(gpu.found), limit(gpu.mean), limit(gpu.lowest),
-                          std::to_string(gpu.writes), std::to_string(gpu.refused),
-                          gpu.after.empty() ? "–" : gpu.after});
+                          gpu.lowest_lock ? format(*gpu.lowest_lock) : "not locked", std::to_string(gpu.writes),
+                          std::to_string(gpu.refused), gpu.after.empty() ? "–" : gpu.after});
   }
   return table;
 }
@@ -181,6 +182,7 @@ Json gpus_json(const std::vector<GpuControl>& gpus) {
     made["limit_found_w"] = limit(gpu.found);
     made["limit_mean_w"] = limit(gpu.mean);
     made["limit_lowest_w"] = limit(gpu.lowest);
+    made["clocks_locked_lowest_hz"] = gpu.lowest_lock ? number((*gpu.lowest_lock).value()) : Json(nullptr);
     made["writes"] = gpu.writes;
     made["refused"] = gpu.refused;
     made["after"] = gpu.after.empty() ? Json(nullptr) : text(gpu.after);
