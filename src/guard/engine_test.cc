@@ -1,5 +1,6 @@
 #include "guard/engine.h"
 
+#include "base/text.h"
 #include "guard/engine_test_support.h"
 
 namespace flyball::guard {
@@ -432,7 +433,7 @@ TEST_F(EngineTest, ALimitThatStaysDoesNotHideThatClocksWereWritten) {
   const ClockRange range{Hertz(1e9), Hertz(1.2e9)};
   const WriteOutcome locked = engine->write(id, {{a, found, range}})->front();
   EXPECT_EQ(locked.state, WriteState::applied);
-  EXPECT_NE(locked.reason.find(format(range.high)), std::string::npos) << locked.reason;
+  EXPECT_NE(locked.reason.find(flyball::format(range.high)), std::string::npos) << locked.reason;
   clock.advance(Seconds(2));
   EXPECT_EQ(engine->write(id, {{a, found, range}})->front().state, WriteState::unchanged);
   EXPECT_EQ(engine->write(id, {{a, found, {}, true}})->front().state, WriteState::applied);
