@@ -7,6 +7,7 @@
 
 #include "core/control.h"
 #include "core/device.h"
+#include "core/facility.h"
 #include "core/reading.h"
 #include "core/result_types.h"
 #include "core/workload.h"
@@ -31,6 +32,9 @@ TEST(Names, EachHasItsOwnAndReadsBack) {
   for (const Phase phase : check_names(Phase::startup)) EXPECT_EQ(parse_phase(to_string(phase)).value(), phase);
   for (const Signal signal : check_names(Signal::other)) EXPECT_EQ(parse_signal(to_string(signal)).value(), signal);
   for (const Lever lever : check_names(Lever::pause)) EXPECT_EQ(parse_lever(to_string(lever)).value(), lever);
+  for (const Cause cause : check_names(Cause::not_identifiable))
+    EXPECT_EQ(parse_cause(to_string(cause)).value(), cause);
+  check_names(CauseLayer::none);
   for (int i = 0; i <= static_cast<int>(Scope::unknown); ++i) {
     const auto scope = static_cast<Scope>(i);
     EXPECT_EQ(parse_scope(to_string(scope)).value(), scope);
@@ -45,6 +49,7 @@ TEST(Names, EachHasItsOwnAndReadsBack) {
 
 TEST(Names, UnknownOnesAreErrorsWithTheWord) {
   EXPECT_EQ(parse_phase("Training").error().what, "'Training' is not a phase");
+  EXPECT_EQ(parse_cause("sabotage").error().what, "'sabotage' is not a cause");
   EXPECT_FALSE(parse_signal(""));
   EXPECT_FALSE(parse_scope("boards"));
   EXPECT_LT(parse_lever(std::string(100'000, 'x')).error().message().size(), 100U);
