@@ -253,12 +253,7 @@ Result<> fill_in(RunOptions& options, const Settings& settings) {
   if (options.duration.empty() && settings.run.duration) {
     options.duration = format_exact(settings.run.duration->value()) + "s";
   }
-  if (options.report.empty()) return {};
-  const std::filesystem::path folder = std::filesystem::path(options.report).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-    return fail(ErrorCode::input, "there is no folder " + folder.string(), "--report " + options.report);
-  }
-  return {};
+  return check_report_path(options.report);
 }
 
 Result<> run(const RunOptions& given, Context& context) {
