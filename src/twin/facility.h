@@ -25,7 +25,7 @@ struct FacilitySetup {
   std::vector<ScheduledJob> schedule;  ///< empty: `default_schedule`
   std::vector<FacilityFault> faults;
   std::vector<HarmlessEvent> harmless;
-  WallTime start{1'772'409'600'000'000'000};  ///< 2026-03-02T00:00:00Z, of the schedule and the samples
+  WallTime start{1'777'248'000'000'000'000};  ///< 2026-04-27T00:00:00Z, of the schedule and the samples
   Seconds length{30 * 86400.0};               ///< of weather and schedule where they are made up
   std::uint64_t seed = 1;
 };
@@ -36,14 +36,15 @@ FacilitySetup setup_for(const FaultTrial& trial, FacilityParameters parameters =
 struct FacilityTruth {
   WallTime at;  ///< end of the step
   Watts utility, discharged, transformer_loss, ups_in, ups_out, ups_loss, pdu_loss;
-  Watts it;                            ///< racks, network and storage; air and liquid together
-  Watts supply_loss;                   ///< inside the racks: part of `it`
-  Watts gpus;                          ///< all boards: part of `it`
-  Watts chillers, pumps, fans, other;  ///< all that is not IT; other: light, offices
-  Watts heat_air, heat_liquid;         ///< of the racks
-  Watts rejected;                      ///< to the outside, all ways together
-  Joules stored;                       ///< heat in air, racks and water, against the start
-  Celsius room_supply, room_back, water_supply, water_back, condenser_water, dry_bulb, wet_bulb;
+  Watts it;           ///< racks, network and storage; air and liquid together
+  Watts supply_loss;  ///< inside the racks: part of `it`
+  Watts gpus;         ///< all boards: part of `it`
+  Watts chillers, pumps, fans, tower_fans,
+      other;                    ///< all that is not IT; tower_fans: part of `fans`; other: light, offices
+  Watts heat_air, heat_liquid;  ///< of the racks
+  Watts rejected;               ///< to the outside, all ways together
+  Joules stored;                ///< heat in air, racks and water, against the start
+  Celsius room_supply, room_back, water_supply, water_back, tower_water, dry_bulb, wet_bulb;
   double economiser_fraction = 0;  ///< of the chilled water's heat
   std::uint32_t chillers_on = 0;
   double tokens = 0;  ///< since the start, all jobs

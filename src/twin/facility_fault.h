@@ -12,6 +12,8 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "core/facility.h"
+#include "twin/facility_schedule.h"
+#include "twin/facility_weather.h"
 
 namespace flyball::twin {
 
@@ -20,7 +22,6 @@ enum class FaultForm : std::uint8_t {
   // cooling_strategy
   economiser_closed,  ///< free cooling is not used; size 1
   extra_chillers,     ///< so many more run than the load needs
-  short_cycling,      ///< minimum run times and hysteresis times 1 − size
   // set_point
   set_point_shift,  ///< K of the cold side, up or down
   // fouling
@@ -113,12 +114,14 @@ struct FaultTrial {
   std::uint64_t seed = 0;  ///< of the simulation that it is for
   WallTime start;
   Seconds length;
+  std::vector<WeatherSample> weather;  ///< as the options give them; empty: made up from seed and length
+  std::vector<ScheduledJob> schedule;
   std::vector<FacilityFault> faults;  ///< none, one, or two
   std::vector<HarmlessEvent> harmless;
 };
 
 struct FaultOptions {
-  WallTime start{1'772'409'600'000'000'000};  ///< 2026-03-02T00:00:00Z
+  WallTime start{1'777'248'000'000'000'000};  ///< 2026-04-27T00:00:00Z, a Monday
   Seconds length{30 * 86400.0};
   Seconds quiet{10 * 86400.0};       ///< at the beginning nothing is wrong: there baselines are learned
   Seconds tail{2 * 86400.0};         ///< no onset so late
@@ -127,7 +130,8 @@ struct FaultOptions {
   double too_small_fraction = 0.08;  ///< of faults that are drawn below what can be told
   double harmless_per_day = 0.5;
   std::uint32_t racks = 32;
-  std::vector<std::string> job_types;  ///< of the schedule; empty: those of the default one
+  std::vector<WeatherSample> weather;  ///< empty: that which the trial's seed makes up
+  std::vector<ScheduledJob> schedule;  ///< empty: the default one
 };
 
 /// Trial i depends on seed and i alone.

@@ -78,7 +78,7 @@ struct CoolingParameters {
   double coil_approach = 4;              // K; [ashrae]
   double air_rise = 11;                  // K over the racks at design flow; [tc99]
   Watts fan_power{36e3};                 // all air handlers at full flow; [ashrae] 90.1: about 0.7 W per L/s of air
-  Watts air_rating{700e3};               // heat that full flow carries at that rise
+  Watts air_rating{850e3};               // heat that full flow carries at that rise
   double fan_minimum_fraction = 0.4;     // of speed; [ashrae]
   Seconds fan_time{120};                 // first-order; [chosen] the drive's ramp
   double air_capacity = 14e6;            // J/K of air, racks and floor that take part; [chosen] about 5 min
@@ -108,6 +108,7 @@ struct CoolingParameters {
   double stage_up_fraction = 0.92;    // of the capacity that runs
   double stage_down_fraction = 0.72;  // of what would be left
   Seconds stage_time{300};            // so long beyond before one starts or stops; [chosen]
+  double chiller_spread_sd = 0.01;    // between like chillers, of their power; [chosen]
   Seconds minimum_run{1200};          // [chosen] makers allow three to six starts an hour
   Seconds minimum_rest{900};
 
