@@ -69,6 +69,18 @@ void RollingInterval::observe(WallTime at, double score, bool inside, std::size_
   if (observed_ % kEvery == 0 || observed_ == kFewestScores) find_radius();
 }
 
+void RollingInterval::start(const RollingInterval& other, std::uint64_t at_most) {
+  if (other.observed_ < kFewestScores) return;
+  const double share = std::min(static_cast<double>(at_most) / (other.total_ / other.now_), 1.0);
+  total_ = 0;
+  for (std::size_t i = 0; i < kBins; ++i) {
+    weights_[i] = other.weights_[i] / other.now_ * share;
+    total_ += weights_[i];
+  }
+  now_ = 1;
+  radius_ = other.radius_;
+}
+
 void RollingInterval::find_radius() {
   const double wanted = asked_ * total_;
   double sum = 0;

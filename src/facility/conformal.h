@@ -46,6 +46,8 @@ class RollingInterval {
   explicit RollingInterval(double level = 0.9, Seconds half_life = Seconds(4 * 86400.0));
 
   double radius() const { return radius_; }
+  /// As if it had seen what `other` has, but only as many: a start for something like it. Counts begin anew.
+  void start(const RollingInterval& other, std::uint64_t at_most);
   /// `inside`: it was in the interval that was told; `waiting`: intervals told since and not observed yet.
   void observe(WallTime at, double score, bool inside, std::size_t waiting);
 

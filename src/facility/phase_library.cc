@@ -46,7 +46,10 @@ std::vector<Term> terms(Seconds memory, bool shared) {
 }  // namespace
 
 PhaseLibrary::PhaseLibrary(const LibraryOptions& options)
-    : options_(options), felt_(options.dead_time, {{options.first_lag, options.second_lag}}) {}
+    : options_(options), felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
+      settled_(options.level),
+      unsettled_(options.level),
+      noise_(kFirstNoise) {}
 
 Result<PhaseLibrary> PhaseLibrary::make(const LibraryOptions& options) {
   if (!(options.it_rating > Watts(0)) || !options.it_rating.finite())
@@ -77,11 +80,16 @@ double PhaseLibrary::Pending::sd() const { return std::hypot(foretold.sd, shared
 PhaseLibrary::Baseline& PhaseLibrary::baseline(const PhaseKey& key) {
   const auto found = baselines_.find(key);
   if (found != baselines_.end()) return found->second;
-  return baselines_
-      .emplace(key, Baseline{AdaptiveRegression(terms(options_.drift_memory, response_.has_value()), kEvidenceHalfLife),
-                             RollingInterval(options_.level), RollingInterval(options_.level), 0, 0,
-                             kFirstNoise})
-      .first->second;
+  constexpr std::uint64_t kLikeIt = 300;
+  Baseline made{AdaptiveRegression(terms(options_.drift_memory, response_.has_value()), kEvidenceHalfLife),
+                RollingInterval(options_.level),
+                RollingInterval(options_.level),
+                0,
+                0,
+                noise_};
+  made.settled.start(settled_, kLikeIt);
+  made.unsettled.start(unsettled_, kLikeIt);
+  return baselines_.emplace(key, std::move(made)).first->second;
 }
 
 void PhaseLibrary::phase(WallTime at, const PhaseKey& key) {
@@ -138,9 +146,11 @@ void PhaseLibrary::learn(const Pending& pending) {
   static_assert(kTermCount == kTerms);
   Baseline& known = baseline(pending.key);
   const double error = pending.beside - pending.mean();
-  if (known.points >= kLearnedAfter)
-    (pending.transient ? known.unsettled : known.settled)
-        .observe(pending.at, std::abs(error) / pending.sd(), pending.inside, known.waiting);
+  if (known.points >= kLearnedAfter) {
+    const double score = std::abs(error) / pending.sd();
+    (pending.transient ? known.unsettled : known.settled).observe(pending.at, score, pending.inside, known.waiting);
+    (pending.transient ? unsettled_ : settled_).observe(pending.at, score, pending.inside, pending_.size());
+  }
   if (known.waiting > 0) --known.waiting;
   ++known.points;
   const double noise = response_ ? known.independent_noise() : known.noise;
@@ -153,8 +163,10 @@ void PhaseLibrary::learn(const Pending& pending) {
   known.model.learn(pending.x, left, noise, pending.at, &pending.foretold);
   // The noise by its median: a step of sign, in ratings.
   constexpr double kNormalMedian = 0.6745;
-  known.noise *= std::exp(kNoiseRate * (std::abs(error) > kNormalMedian * known.noise ? 1 : -1));
-  known.noise = std::max(known.noise, kLeastNoise);
+  for (double* noise_sd : {&known.noise, &noise_}) {
+    *noise_sd *= std::exp(kNoiseRate * (std::abs(error) > kNormalMedian * *noise_sd ? 1 : -1));
+    *noise_sd = std::max(*noise_sd, kLeastNoise);
+  }
   known.products = kErrorFade * known.products + error * known.last_error;
   known.squares = kErrorFade * known.squares + error * error;
   known.last_error = error;

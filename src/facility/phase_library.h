@@ -116,6 +116,8 @@ class PhaseLibrary {
   FeltLoad felt_;
   std::optional<ResponseModel> response_;
   ResponseModel::Moment moment_;
+  RollingInterval settled_, unsettled_;  ///< of all phases: where a new one starts
+  double noise_;
 };
 
 /// A version of a library or baseline, as the ledger keeps it.
