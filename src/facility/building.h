@@ -32,7 +32,7 @@ struct FacilityRecord {
 std::optional<FacilityRecord> record_of(const FacilitySample& sample);
 
 struct BuildingOptions {
-  Seconds delay = Seconds(86400.0);  ///< a point teaches only after so long
+  Seconds delay = Seconds(6 * 3600.0);  ///< a point teaches only after so long
   double level = 0.9;
   Watts it_rating;   ///< 0: the greatest load of the training
   Watts ups_rating;  ///< 0: the greatest output of the training
