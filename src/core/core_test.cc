@@ -8,6 +8,7 @@
 #include "core/control.h"
 #include "core/device.h"
 #include "core/facility.h"
+#include "core/facility_columns.h"
 #include "core/reading.h"
 #include "core/result_types.h"
 #include "core/workload.h"
@@ -125,6 +126,23 @@ TEST(Account, DerivesAndNeverDividesByZero) {
   EXPECT_NEAR(account.mean_power().value(), 1662, 1e-9);
   EXPECT_NEAR(account.tokens_per_mwh(), 2.045e6 / 1.662e-3, 1);
   EXPECT_NEAR(account.wh_per_1000_tokens(), 1662 / 2045.0, 1e-9);
+}
+
+TEST(FacilityColumns, EachReadsAndWritesOneFieldOfItsOwn) {
+  std::set<std::string_view> names;
+  for (const FacilityColumn& column : facility_columns()) {
+    EXPECT_TRUE(names.insert(column.name).second) << "twice: " << column.name;
+    EXPECT_EQ(find_facility_column(column.name), &column);
+    FacilitySample sample;
+    EXPECT_FALSE(column.get(sample));
+    column.set(sample, 1);
+    for (const FacilityColumn& other : facility_columns()) {
+      EXPECT_EQ(other.get(sample).value_or(0), &other == &column ? 1 : 0) << column.name << " and " << other.name;
+    }
+    column.set(sample, {});
+    EXPECT_FALSE(column.get(sample));
+  }
+  EXPECT_EQ(find_facility_column("magic_w"), nullptr);
 }
 
 }  // namespace

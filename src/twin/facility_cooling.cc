@@ -14,6 +14,7 @@ constexpr double kTowerLeastSpeed = 0.15;  // [ashrae]
 constexpr double kInletTime = 60;          // s, a rack's own air; chosen
 constexpr double kLiquidApproach = 6;      // K, cold plates' water above the towers'; [tc99] W32
 constexpr double kLeastLiquid = 22;        // °C, above any dew point in the room; [tc99]
+constexpr double kDesignGpu = 900;         // W of a rack per GPU at full load; [gpt3]
 constexpr double kNothing = 0.02;          // of a chiller's rating: less is left to the water's own heat
 constexpr double kSettleSeconds = 8 * 3600.0;
 
@@ -49,8 +50,8 @@ Cooling::Cooling(const FacilityParameters& parameters, Random random)
   for (double& share : rack_share_) share = sum > 0 ? share / sum : 1 / static_cast<double>(racks);
   for (std::uint64_t i = 0; i < p_.chillers; ++i) chiller_spread_.push_back(1 + p_.chiller_spread_sd * random.normal());
   pipe_w_.assign(static_cast<std::size_t>(std::llround(p_.dead_time.value() / dt_s_)), 0);
-  design_liquid_w_ = std::max(1.0, it.liquid_racks_fraction * it.liquid_capture_fraction *
-                                       static_cast<double>(it.gpus) * 900);  // W a GPU with all around it
+  design_liquid_w_ = it.liquid_racks_fraction * it.liquid_capture_fraction * static_cast<double>(it.gpus) *
+                     kDesignGpu;  // W a GPU with all around it
   now_.inlet_c.assign(racks, p_.set_point.value() + p_.coil_approach);
   water_back_c_ = p_.set_point.value() + p_.water_rise / 2;
   air_back_c_ = p_.set_point.value() + p_.coil_approach + p_.air_rise;
@@ -58,6 +59,7 @@ Cooling::Cooling(const FacilityParameters& parameters, Random random)
   fan_ = p_.fan_minimum_fraction;
   flow_ = p_.pump_minimum_fraction;
   now_.water_supply_c = p_.set_point.value();
+  now_.air_supply_c = now_.water_supply_c + p_.coil_approach;
 }
 
 double Cooling::stored_j() const {
@@ -82,9 +84,11 @@ const CoolingStep& Cooling::step(const CoolingLoad& load, const WeatherSample& a
 }
 
 void Cooling::air_side(const CoolingLoad& load, const FacilityEffects& effects, Flows& flows) {
-  // Drives follow the racks' heat; a filter in the way is met with speed, and takes pressure that is not its own.
-  const double wanted = std::clamp(load.air_w / p_.air_rating.value(), p_.fan_minimum_fraction, 1.0);
-  fan_ = lagged(fan_, wanted, dt_s_, p_.fan_time);
+  // Drives follow the rise of the air over the racks; a filter in the way is met with speed, and takes pressure.
+  const double rise = air_back_c_ - now_.air_supply_c;
+  const double wanted =
+      p_.fan_minimum_fraction + (1 - p_.fan_minimum_fraction) * ((rise - p_.air_rise) / p_.fan_band + 0.5);
+  fan_ = lagged(fan_, std::clamp(wanted, p_.fan_minimum_fraction, 1.0), dt_s_, p_.fan_time);
   const double filter = 1 + effects.size(FaultForm::fouled_filter);
   const double flow = std::max(fan_, effects.size(FaultForm::fixed_fan));
   now_.fan_speed = std::min(1.0, flow * std::sqrt(filter));
@@ -188,7 +192,8 @@ void Cooling::water_side(const CoolingLoad& load, const WeatherSample& air, cons
   }
 
   economiser(air, effects, full_approach(air, effects, tower_heat_w_));
-  const double per_kelvin = now_.pump_speed * p_.air_rating.value() / p_.water_rise;
+  // The plant's own loop has one flow, whatever the coils take of it.
+  const double per_kelvin = p_.air_rating.value() / p_.water_rise;
   const double wanted = per_kelvin * std::max(0.0, water_back_c_ - now_.set_point_c);
   const double free_w =
       open_ ? std::clamp(per_kelvin * (water_back_c_ - tower_water_c_ - p_.economiser_approach), 0.0, wanted) : 0;
@@ -204,8 +209,10 @@ void Cooling::water_side(const CoolingLoad& load, const WeatherSample& air, cons
       (p_.secondary_pump_power.value() * cube(now_.pump_speed) + p_.primary_pump_power.value() * primaries) * worn;
   flows.condenser_pumps_w = p_.condenser_pump_power.value() * std::max<double>(now_.chillers_on, 2) * worn;
   const double leaving = liquid_j_ / p_.liquid_time.value();
-  const double liquid_speed = std::clamp(leaving / design_liquid_w_, p_.liquid_pump_minimum_fraction, 1.0);
-  flows.liquid_pumps_w = p_.liquid_pump_power.value() * cube(liquid_speed) * worn;
+  if (design_liquid_w_ > 0) {
+    const double speed = std::clamp(leaving / design_liquid_w_, p_.liquid_pump_minimum_fraction, 1.0);
+    flows.liquid_pumps_w = p_.liquid_pump_power.value() * cube(speed) * worn;
+  }
   now_.pumps_w = flows.water_pumps_w + flows.condenser_pumps_w + flows.liquid_pumps_w;
   flows.liquid_w = leaving;
 

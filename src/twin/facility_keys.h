@@ -62,6 +62,7 @@ void visit_cooling(P& p, Visit visit) {
   visit("facility.cooling.air_rise", p.air_rise, "tc99", 2, 40);
   visit("facility.cooling.fan_power", p.fan_power, "ashrae", 0, 1e+09);
   visit("facility.cooling.air_rating", p.air_rating, "chosen", 1000, 1e+09);
+  visit("facility.cooling.fan_band", p.fan_band, "chosen", 1, 20);
   visit("facility.cooling.fan_minimum_fraction", p.fan_minimum_fraction, "ashrae", 0.05, 1);
   visit("facility.cooling.fan_time", p.fan_time, "chosen", 10, 86400);
   visit("facility.cooling.air_capacity", p.air_capacity, "chosen", 10000, 1e+12);

@@ -181,55 +181,68 @@ FacilityLoad::FacilityLoad(const FacilityParameters& parameters, const std::vect
   now_.rack_throttled_fraction.assign(racks_, 0);
 }
 
-/// What sharing some GPUs does to a job on all of its own: its pace, and the factor on its busy power.
-double FacilityLoad::contention(const JobRun& run, double shared_fraction, double& pace, double& utilisation) const {
+/// What a job does in this step, and what noise, faults and neighbours make of it.
+struct FacilityLoad::JobNow {
+  JobRun::Step step;
+  double pace = 1, clock = 1, power = 1;  ///< factors; `power` on what is above idle
+  double utilisation = 1, made = 1;       ///< factor on what the driver counts; progress at full pace
+  double token_noise = 0, loss_noise = 0;
+};
+
+/// What sharing some GPUs does to a synchronous job on all of its own: the slowest rank sets the pace, the others wait.
+void FacilityLoad::contend(const JobRun& run, double shared_fraction, JobNow& now) {
   const double last = run.job().first_fraction + run.job().gpus_fraction;
   const double overlap = std::max(0.0, std::min(last, shared_fraction) - run.job().first_fraction);
-  if (overlap <= 0) return 1;
+  if (overlap <= 0) return;
   const double shared = overlap / run.job().gpus_fraction;
-  pace *= 1 - kContention;  // the slowest rank sets it
-  const double waiting = 1 - 0.6 * kContention;
-  utilisation *= shared + (1 - shared) * (1 - 0.5 * kContention);
-  return shared * 1.03 + (1 - shared) * waiting;
+  now.pace *= 1 - kContention;
+  now.utilisation *= shared + (1 - shared) * (1 - 0.5 * kContention);
+  now.power *= shared * 1.03 + (1 - shared) * (1 - 0.6 * kContention);
 }
 
-void FacilityLoad::run_job(JobRun& run, const FacilityEffects& effects, Mix& mix) {
+FacilityLoad::JobNow FacilityLoad::run_job(JobRun& run, const FacilityEffects& effects, const Mix& mix) {
   Random& random = run.random();
   const auto wander = [&random](double& value, double keep) {
     value = keep * value + std::sqrt(1 - keep * keep) * random.normal();
   };
+  JobNow now;
+  // Always the same draws, whatever holds: a run and its counterfactual share them.
   wander(run.drift, std::exp(-mix.dt_s / p_.it.drift_time.value()));
   wander(run.swing, std::exp(-mix.dt_s / kSwingTime));
-  const double white = random.normal(), token_noise = random.normal(), loss_noise = random.normal();
+  const double power_noise = p_.it.step_noise_sd * random.normal() + p_.it.drift_sd * run.drift;
+  now.token_noise = p_.it.step_noise_sd * random.normal() + p_.it.drift_sd * run.drift;
+  now.loss_noise = 0.01 * random.normal();
   const double dice = random.uniform();
 
-  const std::string& name = run.type().name;
-  const double ageing = effects.size(FaultForm::ageing), slow = effects.size(FaultForm::firmware_clock);
-  const double plateau = effects.size(FaultForm::plateau, name);
-  const double shorter = effects.size(FaultForm::short_sequences, name);
+  const std::string& type = run.type().name;
+  const double ageing = effects.size(FaultForm::ageing), slower = effects.size(FaultForm::firmware_clock);
   double throttled = 0;
   for (std::size_t r = 0; r < racks_; ++r)
     if (run.gpus[r] > 0) throttled = std::max(throttled, now_.rack_throttled_fraction[r]);
+  now.clock = (1 - ageing / 3) * (1 - slower) * (1 - kThrottleLoss * throttled);
+  now.pace = (1 - ageing / 3) * (1 - 0.85 * slower) * (1 - kThrottleLoss * throttled);
+  now.power = (1 + ageing) * (1 + effects.size(FaultForm::firmware_power)) * (1 - 1.6 * slower) *
+              (1 - kThrottleLoss * throttled) * (1 + power_noise) * p_.it.gpu_power_scale;
+  contend(run, mix.intruder_fraction, now);
 
-  double pace = (1 - ageing / 3) * (1 - 0.85 * slow) * (1 - kThrottleLoss * throttled), utilisation = 1;
-  double factor = (1 + ageing) * (1 + effects.size(FaultForm::firmware_power)) * (1 - 1.6 * slow);
-  factor *= contention(run, mix.intruder_fraction, pace, utilisation);
-  const bool restart = dice < effects.size(FaultForm::restarts, name) * mix.dt_s / kDay;
-  const JobRun::Step step = run.advance(mix.dt_s, pace, restart);
+  const bool restart = dice < effects.size(FaultForm::restarts, type) * mix.dt_s / kDay;
+  now.step = run.advance(mix.dt_s, now.pace, restart);
+  now.made = now.step.progress_s / mix.dt_s;
+  if (now.step.phase != Phase::training) return now;
+  const double plateau = effects.size(FaultForm::plateau, type);
+  const double at_work =
+      (1 - plateau + 0.5 * plateau * run.swing) * (1 - effects.size(FaultForm::short_sequences, type));
+  now.utilisation *= at_work;
+  now.made *= at_work;
+  now.power *= 1 - 0.8 * (1 - at_work);
+  run.learned_s += plateau > 0 ? 0 : now.step.progress_s;
+  return now;
+}
 
-  double made = step.progress_s / mix.dt_s;
-  if (step.phase == Phase::training) {
-    const double at_work = (1 - plateau + 0.5 * plateau * run.swing) * (1 - shorter);
-    utilisation *= at_work;
-    made *= at_work;
-    factor *= 1 - 0.8 * (1 - at_work);
-    run.learned_s += plateau > 0 ? 0 : step.progress_s;
-  }
-  factor *= 1 + p_.it.step_noise_sd * white + p_.it.drift_sd * run.drift;
-  factor *= p_.it.gpu_power_scale;
-
+/// Into the racks, and what the job says of itself.
+void FacilityLoad::book(const JobRun& run, const JobNow& now, const FacilityEffects& effects, Mix& mix) {
   const double idle = p_.it.idle_gpu_power.value();
-  const double gpu_w = idle + std::max(0.0, step.gpu_w - idle) * std::max(0.0, factor);
+  const double gpu_w = idle + std::max(0.0, now.step.gpu_w - idle) * std::max(0.0, now.power);
   double gpus = 0;
   for (std::size_t r = 0; r < racks_; ++r) {
     const double n = effects.drained(static_cast<std::uint32_t>(r)) ? 0 : run.gpus[r];
@@ -238,22 +251,20 @@ void FacilityLoad::run_job(JobRun& run, const FacilityEffects& effects, Mix& mix
     gpus += n;
   }
   if (gpus <= 0) return;
-  const double busy = std::clamp(step.utilisation, 0.0, 1.0);
-  const double clock = p_.it.gpu_clock.value() * (1 - ageing / 3) * (1 - slow) * (1 - kThrottleLoss * throttled);
+  const double busy = std::clamp(now.step.utilisation, 0.0, 1.0), clock = p_.it.gpu_clock.value() * now.clock;
   mix.clock += gpus * (busy > 0.3 ? clock : kIdleClock + busy * (clock - kIdleClock));
   mix.busy_gpus += gpus;
 
-  const double tokens_per_s =
-      gpus * run.type().tokens_per_gpu_s * made * (1 + p_.it.step_noise_sd * token_noise + p_.it.drift_sd * run.drift);
-  now_.tokens += std::max(0.0, tokens_per_s) * mix.dt_s;
+  const double tokens_per_s = std::max(0.0, gpus * run.type().tokens_per_gpu_s * now.made * (1 + now.token_noise));
+  now_.tokens += tokens_per_s * mix.dt_s;
   JobShare& share = now_.jobs.emplace_back();
-  share.type = name;
-  share.phase = step.phase;
+  share.type = run.type().name;
+  share.phase = now.step.phase;
   share.gpus_fraction = gpus / static_cast<double>(p_.it.gpus);
-  share.tokens_per_s = std::max(0.0, tokens_per_s);
-  share.utilisation_fraction = std::clamp(step.utilisation * utilisation, 0.0, 1.0);
+  share.tokens_per_s = tokens_per_s;
+  share.utilisation_fraction = std::clamp(busy * now.utilisation, 0.0, 1.0);
   if (run.type().step > Seconds(0)) {
-    share.loss = kLossFloor + kLossSpan * std::pow(1 + run.learned_s / kLossTime, -kLossPower) + 0.01 * loss_noise;
+    share.loss = kLossFloor + kLossSpan * std::pow(1 + run.learned_s / kLossTime, -kLossPower) + now.loss_noise;
   }
 }
 
@@ -293,7 +304,7 @@ const LoadStep& FacilityLoad::step(Seconds since_start, const FacilityEffects& e
   now_.tokens = 0;
   const Seconds middle = since_start + p_.period * 0.5;
   for (JobRun& run : runs_) {
-    if (middle >= run.job().start && middle < run.job().stop) run_job(run, effects, mix);
+    if (middle >= run.job().start && middle < run.job().stop) book(run, run_job(run, effects, mix), effects, mix);
   }
   run_intruder(effects, mix);
   const auto gpus = static_cast<double>(p_.it.gpus);

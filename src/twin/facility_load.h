@@ -72,8 +72,10 @@ class FacilityLoad {
 
  private:
   struct Mix;
-  void run_job(JobRun& run, const FacilityEffects& effects, Mix& mix);
-  double contention(const JobRun& run, double shared_fraction, double& pace, double& utilisation) const;
+  struct JobNow;
+  JobNow run_job(JobRun& run, const FacilityEffects& effects, const Mix& mix);
+  static void contend(const JobRun& run, double shared_fraction, JobNow& now);
+  void book(const JobRun& run, const JobNow& now, const FacilityEffects& effects, Mix& mix);
   void run_intruder(const FacilityEffects& effects, Mix& mix);
   void racks(const Mix& mix, std::span<const double> inlet_c, double liquid_c, double voltage_fraction);
   void errors(const FacilityEffects& effects);

@@ -79,6 +79,7 @@ struct CoolingParameters {
   double air_rise = 11;                  // K over the racks at design flow; [tc99]
   Watts fan_power{36e3};                 // all air handlers at full flow; [ashrae] 90.1: about 0.7 W per L/s of air
   Watts air_rating{850e3};               // heat that full flow carries at that rise
+  double fan_band = 6;                   // K of the rise over which drives go from least to full speed; [chosen]
   double fan_minimum_fraction = 0.4;     // of speed; [ashrae]
   Seconds fan_time{120};                 // first-order; [chosen] the drive's ramp
   double air_capacity = 14e6;            // J/K of air, racks and floor that take part; [chosen] about 5 min
