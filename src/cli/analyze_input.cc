@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/analyze.h"
 #include "cli/arguments.h"
+#include "cli/rate.h"
 #include "series/reader.h"
 
 namespace flyball::cli {
@@ -208,22 +209,6 @@ void bound(AnalyzedRun& run, AnalyzeInput& input) {
     input.warnings.push_back(title_of(run) + ": no run_start and run_stop; all that was recorded counts");
 }
 
-Result<series::RateSeries> rate(const std::string& text, const std::string& flag, Filesystem& files) {
-  if (const auto constant = parse_double(text)) {
-    if (*constant >= 0) return series::RateSeries(*constant);
-    return fail(ErrorCode::input, "a rate below zero needs a series with its hours", flag);
-  }
-  constexpr std::size_t kLargest = 64 << 20;
-  FLYBALL_ASSIGN(const std::string csv, read_input(files, text, kLargest));
-  auto series = series::RateSeries::parse_csv(csv);
-  if (!series) {
-    Error error = series.error();
-    error.where = text + (error.where.empty() ? "" : ", " + error.where);
-    return fail(std::move(error));
-  }
-  return series;
-}
-
 }  // namespace
 
 std::string title_of(const AnalyzedRun& run) { return run.name.empty() ? "the recording" : run.name; }
@@ -237,8 +222,8 @@ Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesyste
     FLYBALL_ASSIGN(input.extra, parse_watts(options.extra));
     if (input.extra < Watts(0)) return fail(ErrorCode::input, "a draw below zero", "--extra");
   }
-  FLYBALL_ASSIGN(input.tariff.price, rate(options.price, "--price", files));
-  FLYBALL_ASSIGN(input.tariff.carbon_g, rate(options.carbon, "--carbon", files));
+  FLYBALL_ASSIGN(input.tariff.price, read_rate(options.price, "--price", files));
+  FLYBALL_ASSIGN(input.tariff.carbon_g, read_rate(options.carbon, "--carbon", files));
   FLYBALL_TRY(read_all(options, input));
   std::set<Scope> there;
   for (const auto& part : input.spool.parts())
@@ -281,6 +266,22 @@ Result<> give_results(Context& context, const AnalyzeOptions& options, const Ana
   if (!options.report.empty() && !context.options.dry_run)
     FLYBALL_TRY(context.files.write_atomically(options.report, page.page()));
   return context.out.write(context.options.json ? report::dump(json) : text);
+}
+
+Result<series::RateSeries> read_rate(const std::string& text, const std::string& flag, Filesystem& files) {
+  if (const auto constant = parse_double(text)) {
+    if (*constant >= 0) return series::RateSeries(*constant);
+    return fail(ErrorCode::input, "a rate below zero needs a series with its hours", flag);
+  }
+  constexpr std::size_t kLargest = 64 << 20;
+  FLYBALL_ASSIGN(const std::string csv, read_input(files, text, kLargest));
+  auto series = series::RateSeries::parse_csv(csv);
+  if (!series) {
+    Error error = series.error();
+    error.where = text + (error.where.empty() ? "" : ", " + error.where);
+    return fail(std::move(error));
+  }
+  return series;
 }
 
 }  // namespace flyball::cli

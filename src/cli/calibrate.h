@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cli/app.h"
 #include "cli/calibrate_map.h"
+#include "facility/building.h"
 #include "facility/plant.h"
 #include "facility/weather.h"
 #include "report/json.h"
@@ -21,9 +22,13 @@ struct CalibrateOptions {
   std::vector<std::string> evaluate;
   std::vector<std::string> weather;
   std::string map;
-  std::string delay = "24h";
+  std::string delay;  ///< empty: 24 h, of a building 6 h
   std::string keep;                    ///< why this version is kept
   std::string reproduce;               ///< hash of a kept version that this must make again
+  std::string phases;                  ///< of a building: which phase when
+  std::string report;                  ///< HTML page
+  std::string feed_rating, cooling_rating, design_wet_bulb;
+  std::string carbon;
   std::string change_from, change_to;  ///< of meters: the days of the change, which count on neither side
 };
 
@@ -48,13 +53,24 @@ struct KeptVersion {
   std::string hash, parent, inputs_hash;
   bool reproduced = false;
 };
+struct Learned {
+  std::string subject;  ///< "plant NAME", "facility NAME"
+  std::string content;
+  std::string inputs_hash;
+  WallTime valid_from;
+};
 /// Keeps what was learned in the ledger, or compares it with a kept version; an error where it is another one. Nothing
 /// if neither is asked for.
-Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const PlantMap& map,
-                                                std::span<const facility::PlantInterval> train,
-                                                facility::PlantBaseline fitted, Context& context);
+Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const Learned& learned,
+                                                Context& context);
+
+/// Records of a building in order of time; what was left out is in `warnings`.
+Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<std::string>& files,
+                                                            const FacilityMap& map, const CalibrateOptions& options,
+                                                            std::vector<std::string>& warnings);
 
 Result<> calibrate_savings(const CalibrateOptions& options, const MeterMap& map, Context& context);
+Result<> calibrate_facility(const CalibrateOptions& options, const FacilityMap& map, Context& context);
 Result<> calibrate_plant(const CalibrateOptions& options, const PlantMap& map, Context& context);
 
 }  // namespace flyball::cli

@@ -6,15 +6,20 @@ namespace flyball::cli {
 namespace {
 
 Result<> calibrate_fit(const CalibrateOptions& options, Context& context) {
-  std::variant<PlantMap, MeterMap> map;
+  AnyMap map;
   if (!options.map.empty()) {
     FLYBALL_ASSIGN(map, read_map(options.map, context.files));
   } else {
     FLYBALL_ASSIGN(map, known_map(options.train));
   }
+  if (const auto* building = std::get_if<FacilityMap>(&map); building != nullptr)
+    return calibrate_facility(options, *building, context);
+  if (!options.report.empty() || !options.phases.empty() || !options.feed_rating.empty() || !options.carbon.empty())
+    return fail(ErrorCode::input, "--report, --phases, --feed-rating and --carbon are for buildings", options.train);
   const auto* meter = std::get_if<MeterMap>(&map);
   if (meter != nullptr && !(options.keep.empty() && options.reproduce.empty()))
-    return fail(ErrorCode::input, "versions are kept of plants, and this is a meter", "--keep, --reproduce");
+    return fail(ErrorCode::input, "versions are kept of plants and buildings, and this is a meter",
+                "--keep, --reproduce");
   if (meter != nullptr) return calibrate_savings(options, *meter, context);
   return calibrate_plant(options, std::get<PlantMap>(map), context);
 }
@@ -41,6 +46,10 @@ void add_calibrate_fit(Registry& registry) {
            "  plant.least_load = 10             # hours below are idle\n"
            "  weather.time = \"stamp\"\n"
            "  weather.wet_bulb = \"wb\"           # or dry_bulb and humidity (percent); unit = \"C\" or \"F\"\n"
+           "or, of a building (built in: time, it_w, utility_w … as doc/facility.md lists them, phase, job_type):\n"
+           "  facility.time, facility.it, facility.utility, and what else is metered: generated, discharged, ups_in,\n"
+           "  ups_out, on_battery, chillers, pumps, fans, chillers_on, set_point, wet_bulb, dry_bulb, phase, job_type;\n"
+           "  phases.start, stop, label, job_type of --phases\n"
            "or, of a meter: meter.start, meter.energy, meter.unit = \"kWh\", weather.time, weather.dry_bulb"},
       [options](Context& context) { return calibrate_fit(*options, context); });
   command.add_option("TRAIN", options->train, "What is learned from: CSV, also .gz or .zst")->required();
@@ -53,9 +62,19 @@ void add_calibrate_fit(Registry& registry) {
   command.add_option("--keep", options->keep, "Keep what was learned as a version in the ledger")->type_name("REASON");
   command.add_option("--reproduce", options->reproduce, "Make this kept version again, to the last bit, or fail")
       ->type_name("HASH");
-  command.add_option("--delay", options->delay, "An hour is foretold from what ended so long before it")
-      ->type_name("TIME")
-      ->capture_default_str();
+  command.add_option("--delay", options->delay,
+                     "Foretold from what ended so long before; default 24h, of a building 6h")
+      ->type_name("TIME");
+  command.add_option("--phases", options->phases, "Of a building: which phase the job was in, with start and stop")
+      ->type_name("FILE");
+  command.add_option("--report", options->report, "Of a building: also write an HTML page")->type_name("FILE");
+  command.add_option("--feed-rating", options->feed_rating, "Of a building: how much IT this feed carries")
+      ->type_name("POWER");
+  command.add_option("--cooling-rating", options->cooling_rating, "and this cooling, in heat")->type_name("POWER");
+  command.add_option("--design-wet-bulb", options->design_wet_bulb, "in this air; default: 99.6th percentile seen")
+      ->type_name("TEMPERATURE");
+  command.add_option("--carbon", options->carbon, "Of a building: gCO2e per kWh, a number or a CSV of time,per_kwh")
+      ->type_name("RATE");
 }
 
 }  // namespace flyball::cli

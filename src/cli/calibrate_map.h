@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "cli/calibrate_table.h"
+#include "core/facility_columns.h"
 
 namespace flyball::cli {
 
@@ -37,10 +38,29 @@ struct MeterMap {
   std::string zone;
 };
 
+/// A building: each column of a `FacilitySample` by that of the file, and the job's phases.
+struct FacilityMap {
+  struct Column {
+    const FacilityColumn* what = nullptr;
+    std::string name;
+    double unit = 1, offset = 0;  ///< value = (cell − offset) × unit
+  };
+  std::string format;
+  std::string time, zone;
+  std::vector<Column> columns;
+  std::string phase, job_type;  ///< columns; empty: none
+  std::string job;              ///< its type where no column says it
+  std::string phase_start = "start", phase_stop = "stop", phase_label = "label", phase_job_type;  ///< of --phases
+  std::string weather_time, wet_bulb, dry_bulb, humidity;                                         ///< of --weather
+  bool fahrenheit = false;
+  bool means = true;  ///< powers are means since the row before, not values at their stamp
+};
+using AnyMap = std::variant<PlantMap, MeterMap, FacilityMap>;
+
 /// --map FILE: a configuration file (base/config.h) with the keys that `flyball calibrate fit --help` lists.
-/// Says what it is about by the table that it has: [plant] or [meter].
-Result<std::variant<PlantMap, MeterMap>> read_map(const std::string& path, Filesystem& files);
+/// Says what it is about by the table that it has: [plant], [meter] or [facility].
+Result<AnyMap> read_map(const std::string& path, Filesystem& files);
 /// By the header of the file; an error names the columns that it has.
-Result<std::variant<PlantMap, MeterMap>> known_map(const std::string& path);
+Result<AnyMap> known_map(const std::string& path);
 
 }  // namespace flyball::cli

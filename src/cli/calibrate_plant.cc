@@ -116,7 +116,7 @@ void foretell(Calibration& made, const facility::PlantBaseline& fitted) {
 
 Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& map, Context& context) {
   Calibration made;
-  auto delay = parse_seconds(options.delay);
+  auto delay = parse_seconds(options.delay.empty() ? "24h" : options.delay);
   if (!delay) {
     delay.error().where = "--delay";
     return fail(std::move(delay.error()));
@@ -154,7 +154,14 @@ Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& m
     fitted = facility::PlantBaseline::fit(made.train.counted, plant);
     if (!fitted) return fail(std::move(fitted.error()));
   }
-  FLYBALL_ASSIGN(made.version, keep_version(options, map, made.train.counted, *fitted, context));
+  if (!(options.keep.empty() && options.reproduce.empty())) {
+    fitted->settle();
+    FLYBALL_ASSIGN(made.version,
+                   keep_version(options,
+                                {"plant " + map.format, fitted->text(), facility::hash_of(made.train.counted),
+                                 made.train.counted.back().start + kHour},
+                                context));
+  }
   return made;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "base/byte_source.h"
@@ -93,11 +94,21 @@ class Reader {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::string_view cell = trim(row.cells[columns_[i]]);
       double value = 0;
+      if (wanted_[i].text) {
+        made.values.push_back(static_cast<double>(word(cell)));
+        continue;
+      }
+      if (wanted_[i].optional && says_nothing(cell)) {
+        made.values.push_back(no_value());
+        continue;
+      }
       if (says_nothing(cell)) return leave_out(table.no_value, row, columns_[i]);
       if (!parse_decimal(cell, value))
         return wrong_cell(row, columns_[i], "this is no number",
                           "write a number with a decimal point, or leave the cell empty: such rows are left out");
-      if (value < wanted_[i].low || value > wanted_[i].high) return leave_out(table.impossible, row, columns_[i]);
+      const bool possible = value >= wanted_[i].low && value <= wanted_[i].high;
+      if (!possible && wanted_[i].optional) value = no_value();
+      if (!possible && !wanted_[i].optional) return leave_out(table.impossible, row, columns_[i]);
       made.values.push_back(value);
     }
     if (table.rows.size() >= kMostRows)
@@ -119,6 +130,17 @@ class Reader {
   Table table;
 
  private:
+  double no_value() {
+    ++table.empty_cells;
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  std::size_t word(std::string_view cell) {
+    if (!table.words.empty() && table.words[last_word_] == cell) return last_word_;
+    const auto found = std::find(table.words.begin(), table.words.end(), cell);
+    last_word_ = static_cast<std::size_t>(found - table.words.begin());
+    if (found == table.words.end()) table.words.emplace_back(cell);
+    return last_word_;
+  }
   Result<> leave_out(std::uint64_t& count, const CsvRow& row, std::size_t column) {
     ++count;
     if (table.left_out.size() < kShown)
@@ -139,6 +161,7 @@ class Reader {
   std::vector<std::string> header_;
   std::vector<std::size_t> columns_;
   std::size_t time_ = 0;
+  std::size_t last_word_ = 0;
 };
 
 /// The first row, with the separator that it shows.

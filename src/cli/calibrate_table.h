@@ -17,6 +17,8 @@ namespace flyball::cli {
 struct WantedColumn {
   std::string name;
   double low = 0, high = 0;  ///< a value outside cannot be what the column is meant to be
+  bool optional = false;     ///< a cell without a value, or with an impossible one, is NaN and takes no row out
+  bool text = false;         ///< the value is the place of the cell's text in `Table::words`
 };
 
 struct TableRow {
@@ -27,6 +29,8 @@ struct TableRow {
 
 struct Table {
   std::vector<TableRow> rows;         ///< in order of time, no time twice
+  std::vector<std::string> words;     ///< of text columns, each once
+  std::uint64_t empty_cells = 0;      ///< of optional columns: without a value, or an impossible one
   std::uint64_t no_value = 0;         ///< rows left out: a cell says that it has none
   std::uint64_t impossible = 0;       ///< rows left out: a value outside its column's range
   std::uint64_t repeated = 0;         ///< rows left out: a time that was already there

@@ -9,20 +9,17 @@
 
 namespace flyball::cli {
 
-Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const PlantMap& map,
-                                                std::span<const facility::PlantInterval> train,
-                                                facility::PlantBaseline fitted, Context& context) {
+Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const Learned& learned,
+                                                Context& context) {
   if (options.keep.empty() && options.reproduce.empty()) return std::optional<KeptVersion>();
   if (!options.keep.empty() && !options.reproduce.empty())
     return fail(ErrorCode::input, "--keep and --reproduce are given", {}, "give one of the two");
-  fitted.settle();
-  const std::string inputs = facility::hash_of(train);
-  const std::string subject = "plant " + map.format;
+  const std::string& inputs = learned.inputs_hash;
   FLYBALL_ASSIGN(const Settings settings, load_settings(context));
   FLYBALL_ASSIGN(auto ledger, open_ledger(context, ledger_path_of(settings.run.state_dir)));
   if (!options.reproduce.empty()) {
     FLYBALL_ASSIGN(const ledger::BaselineRow kept, ledger.baseline(options.reproduce));
-    const auto again = facility::version_of(fitted.text(), inputs, kept.parent, kept.reason, kept.valid_from);
+    const auto again = facility::version_of(learned.content, inputs, kept.parent, kept.reason, kept.valid_from);
     if (again.hash == kept.hash) return KeptVersion{kept.hash, kept.parent, inputs, true};
     return fail(
         ErrorCode::failed,
@@ -34,14 +31,13 @@ Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options,
                         : "the ledger's entry was changed"),
         "--reproduce");
   }
-  FLYBALL_ASSIGN(const auto before, ledger.baselines(subject, 1));
+  FLYBALL_ASSIGN(const auto before, ledger.baselines(learned.subject, 1));
   const std::string parent = before.empty() ? std::string() : before.front().hash;
-  const WallTime valid_from = train.back().start + Seconds(3600);
-  const auto made = facility::version_of(fitted.text(), inputs, parent, options.keep, valid_from);
+  const auto made = facility::version_of(learned.content, inputs, parent, options.keep, learned.valid_from);
   if (!context.options.dry_run)
     FLYBALL_TRY(
-        ledger.add_baseline({made.hash, parent, inputs, subject, options.keep, std::string(version()),
-                             fmt::format("uid {}", ::getuid()), context.clock.wall(), valid_from, made.content}));
+        ledger.add_baseline({made.hash, parent, inputs, learned.subject, options.keep, std::string(version()),
+                             fmt::format("uid {}", ::getuid()), context.clock.wall(), learned.valid_from, made.content}));
   return KeptVersion{made.hash, parent, inputs, false};
 }
 

@@ -33,4 +33,70 @@ double AdaptiveInterval::coverage_fraction() const {
   return static_cast<double>(inside_) / static_cast<double>(observed_);
 }
 
+namespace {
+
+// Bins of 4 % from a hundredth of a deviation to some hundreds.
+constexpr double kLeastScore = 0.01, kBinLog = 0.04;
+constexpr std::uint64_t kFewestScores = 50;
+
+}  // namespace
+
+RollingInterval::RollingInterval(double level, Seconds half_life)
+    : level_(level), asked_(level), half_life_(half_life), radius_(normal_quantile((1 + level) / 2)) {}
+
+void RollingInterval::observe(WallTime at, double score, bool inside, std::size_t waiting) {
+  if (!std::isfinite(score)) return;
+  if (observed_ > 0) now_ *= std::exp2(std::max((at - at_) / half_life_, 0.0));
+  at_ = at;
+  constexpr double kLargest = 1e9;
+  if (now_ > kLargest) {
+    for (double& weight : weights_) weight /= now_;
+    total_ /= now_;
+    now_ = 1;
+  }
+  const double bin = std::log(std::max(score, kLeastScore) / kLeastScore) / kBinLog;
+  weights_[std::min(static_cast<std::size_t>(bin), kBins - 1)] += now_;
+  total_ += now_;
+  ++observed_;
+  inside_ += inside ? 1 : 0;
+  if (observed_ < kFewestScores) return;
+  constexpr double kRate = 0.002, kSteady = 0.5, kFarthest = 0.08;
+  const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(waiting)));
+  asked_ += rate * ((inside ? 0.0 : 1.0) - (1 - level_));
+  asked_ = std::clamp(asked_, level_ - kFarthest, level_ + (1 - level_) * (1 - kFarthest));
+  // The quantile moves little from one to the next.
+  constexpr std::uint64_t kEvery = 16;
+  if (observed_ % kEvery == 0 || observed_ == kFewestScores) find_radius();
+}
+
+void RollingInterval::start(const RollingInterval& other, std::uint64_t at_most) {
+  if (other.observed_ < kFewestScores) return;
+  const double share = std::min(static_cast<double>(at_most) / (other.total_ / other.now_), 1.0);
+  total_ = 0;
+  for (std::size_t i = 0; i < kBins; ++i) {
+    weights_[i] = other.weights_[i] / other.now_ * share;
+    total_ += weights_[i];
+  }
+  now_ = 1;
+  radius_ = other.radius_;
+}
+
+void RollingInterval::find_radius() {
+  const double wanted = asked_ * total_;
+  double sum = 0;
+  for (std::size_t i = 0; i < kBins; ++i) {
+    if (sum + weights_[i] >= wanted && weights_[i] > 0) {
+      const double share = (wanted - sum) / weights_[i];
+      radius_ = kLeastScore * std::exp(kBinLog * (static_cast<double>(i) + std::clamp(share, 0.0, 1.0)));
+      return;
+    }
+    sum += weights_[i];
+  }
+}
+
+double RollingInterval::coverage_fraction() const {
+  if (observed_ == 0) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(inside_) / static_cast<double>(observed_);
+}
+
 }  // namespace flyball::facility

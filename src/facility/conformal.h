@@ -1,8 +1,13 @@
 #pragma once
 // Intervals that keep their promise while the plant drifts: the width is steered by how often the past fell outside.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "base/clock.h"
+#include "base/units.h"
 
 namespace flyball::facility {
 
@@ -31,6 +36,36 @@ class AdaptiveInterval {
   double radius_;
   std::uint64_t observed_ = 0;
   std::uint64_t inside_ = 0;
+};
+
+/// For intervals that are observed late, at any distance of points: steering alone would swing there. The radius is the
+/// quantile of the scores seen, older ones fading (their distribution does not depend on the radius, so a delay does no
+/// harm); only the level is steered, slowly, by how often intervals as they were told held (Gibbs and Candès, 2021).
+class RollingInterval {
+ public:
+  explicit RollingInterval(double level = 0.9, Seconds half_life = Seconds(4 * 86400.0));
+
+  double radius() const { return radius_; }
+  /// As if it had seen what `other` has, but only as many: a start for something like it. Counts begin anew.
+  void start(const RollingInterval& other, std::uint64_t at_most);
+  /// `inside`: it was in the interval that was told; `waiting`: intervals told since and not observed yet.
+  void observe(WallTime at, double score, bool inside, std::size_t waiting);
+
+  std::uint64_t observed() const { return observed_; }
+  /// Share of observed values inside the interval that was told; NaN before the first.
+  double coverage_fraction() const;
+
+ private:
+  void find_radius();
+
+  static constexpr std::size_t kBins = 256;
+  double level_, asked_;  ///< asked: of the quantile
+  Seconds half_life_;
+  double radius_;
+  std::array<double, kBins> weights_{};  ///< by the score's logarithm
+  double total_ = 0, now_ = 1;           ///< weight of what comes now
+  WallTime at_;
+  std::uint64_t observed_ = 0, inside_ = 0;
 };
 
 }  // namespace flyball::facility

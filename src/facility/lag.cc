@@ -25,6 +25,7 @@ struct Problem {
   double longest = 3600;
   double whitening = 0;
   std::size_t lags = 1;  ///< 0, 1 or 2
+  bool at_once = false;
 };
 
 double seconds_of(const Problem& problem, double log_time) {
@@ -39,8 +40,9 @@ std::vector<double> shape(const Problem& problem, const Times& times) {
 
 struct Line {
   double offset = 0, gain = 0;
+  double at_once = 0;  ///< gain of the input itself
   double squares = std::numeric_limits<double>::infinity();
-  double total = 0;  ///< of the output about its mean
+  double total = 0;  ///< of the output about its mean, and about what follows at once
   std::size_t count = 0;
 };
 
@@ -53,20 +55,30 @@ std::size_t warm_up(const Problem& problem, const Times& times) {
 
 Line fit_line(const Problem& problem, const std::vector<double>& x, std::size_t from) {
   Line line;
-  double sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
+  double sx = 0, sy = 0, sz = 0, sxx = 0, sxy = 0, syy = 0, szz = 0, sxz = 0, szy = 0;
   const double w = problem.whitening;
   for (std::size_t i = std::max<std::size_t>(from, 1); i < x.size(); ++i) {
     const double a = x[i] - w * x[i - 1], b = problem.output[i] - w * problem.output[i - 1];
+    const double z = problem.at_once ? problem.input[i] - w * problem.input[i - 1] : 0;
     if (!std::isfinite(b)) continue;
     ++line.count;
     sx += a, sy += b, sxx += a * a, sxy += a * b, syy += b * b;
+    sz += z, szz += z * z, sxz += a * z, szy += z * b;
   }
   const auto n = static_cast<double>(line.count);
   if (line.count < kFewestSamples / 2) return line;
-  const double vx = sxx - sx * sx / n, vxy = sxy - sx * sy / n;
-  line.total = syy - sy * sy / n;
+  double vx = sxx - sx * sx / n, vxy = sxy - sx * sy / n, vy = syy - sy * sy / n;
+  const double vz = szz - sz * sz / n, vxz = sxz - sx * sz / n, vzy = szy - sz * sy / n;
+  const bool both = problem.at_once && vz > 1e-12 * szz;
+  if (both) {  // what follows at once is taken out of both sides
+    vx -= vxz * vxz / vz;
+    vxy -= vxz * vzy / vz;
+    vy -= vzy * vzy / vz;
+  }
+  line.total = vy;
   line.gain = vx > 1e-12 * sxx ? vxy / vx : 0;
-  line.offset = (sy - line.gain * sx) / n;
+  line.at_once = both ? (vzy - line.gain * vxz) / vz : 0;
+  line.offset = (sy - line.gain * sx - line.at_once * sz) / n;
   line.squares = std::max(line.total - line.gain * vxy, 0.0);
   return line;
 }
@@ -169,8 +181,10 @@ double autocorrelation(const Problem& problem, const Times& times) {
   const Line line = fit_line(plain, x, from);
   double products = 0, squares = 0;
   for (std::size_t i = from + 1; i < x.size(); ++i) {
-    const double a = problem.output[i] - line.offset - line.gain * x[i];
-    const double b = problem.output[i - 1] - line.offset - line.gain * x[i - 1];
+    const auto left = [&](std::size_t k) {
+      return problem.output[k] - line.offset - line.gain * x[k] - line.at_once * problem.input[k];
+    };
+    const double a = left(i), b = left(i - 1);
     if (!std::isfinite(a) || !std::isfinite(b)) continue;
     products += a * b;
     squares += b * b;
@@ -178,14 +192,15 @@ double autocorrelation(const Problem& problem, const Times& times) {
   return squares > 0 ? std::clamp(products / squares, 0.0, 0.999) : 0;
 }
 
-/// Covariance of times [s] from the curvature: s² (JᵀJ)⁻¹ with offset and gain taken along. False where it is flat.
+/// Covariance of times [s] from the curvature: s² (JᵀJ)⁻¹ with offset and gains taken along. False where it is flat.
 bool covariance(const Problem& problem, const Times& times, std::array<std::array<double, 3>, 3>& out) {
   const std::size_t n = problem.lags + 1;
   const std::size_t from = std::max<std::size_t>(warm_up(problem, times), 1);
   const std::vector<double> x = shape(problem, times);
   const Line line = fit_line(problem, x, from);
-  const std::size_t columns = n + 2;
   std::vector<std::vector<double>> jacobian = {std::vector<double>(x.size(), 1.0), x};
+  if (problem.at_once) jacobian.emplace_back(problem.input.begin(), problem.input.end());
+  const std::size_t others = jacobian.size(), columns = n + others;
   for (std::size_t i = 0; i < n; ++i) {
     const double by = std::max(0.01 * seconds_of(problem, times[i]), 0.02 * problem.step);
     Times more = times, less = times;
@@ -226,7 +241,8 @@ bool covariance(const Problem& problem, const Times& times, std::array<std::arra
   const double variance = line.squares / static_cast<double>(line.count - columns);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j)
-      out[i][j] = variance * normal[i + 2][columns + j + 2] / (scale[i + 2] * scale[j + 2]);
+      out[i][j] =
+          variance * normal[i + others][columns + j + others] / (scale[i + others] * scale[j + others]);
   return true;
 }
 
@@ -357,7 +373,7 @@ void judge(Lags& made, double longest, Seconds step, const LagOptions& options) 
 Lags find_lags(std::span<const double> input, std::span<const double> output, Seconds step, const LagOptions& options) {
   const std::size_t size = std::min({input.size(), output.size(), kMostSamples});
   if (size < kFewestSamples) return not_identifiable(fmt::format("{} samples; at least {}", size, kFewestSamples));
-  Problem problem{input.first(size), output.first(size), step.value(), 0, 0, 1};
+  Problem problem{input.first(size), output.first(size), step.value(), 0, 0, 1, options.at_once};
   problem.longest = std::min(options.longest.value(), step.value() * static_cast<double>(size) / 5);
   RunningStats moves;
   for (const double u : problem.input) {
@@ -372,6 +388,7 @@ Lags find_lags(std::span<const double> input, std::span<const double> output, Se
       fit_line(best.problem, shape(best.problem, best.found.times), warm_up(best.problem, best.found.times));
   Lags made;
   made.gain = line.gain;
+  made.gain_at_once = line.at_once;
   made.explained_fraction = line.total > 0 ? 1 - line.squares / line.total : 0;
   constexpr double kLeastExplained = 0.03;
   if (made.explained_fraction < kLeastExplained)
@@ -396,6 +413,9 @@ Lags find_lags(std::span<const double> input, std::span<const double> output, Se
     widen(made.second_lag_s, other.second_lag_s);
     widen(made.total_s, other.total_s);
   }
+  if (options.means)  // a mean stands half a step before its stamp, and its input holds from a whole step before
+    for (Estimate* time : {&made.dead_time_s, &made.total_s})
+      for (double* end : {&time->value, &time->low, &time->high}) *end += step.value() / 2;
   judge(made, problem.longest, step, options);
   return made;
 }

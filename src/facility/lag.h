@@ -16,6 +16,10 @@ struct LagOptions {
   double level = 0.95;
   /// Wider than so much of the time itself, half an interval is no knowledge.
   double widest_fraction = 0.25;
+  /// A part of the output follows the input at once (losses, say, beside cooling): its gain is fitted too.
+  bool at_once = false;
+  /// Samples are means since the one before, as meters give them, and not the state at their stamp.
+  bool means = false;
 };
 
 struct Lags {
@@ -25,7 +29,8 @@ struct Lags {
   Estimate first_lag_s;           ///< the longer one; 0: none
   Estimate second_lag_s;          ///< 0: one lag explains as much
   Estimate total_s;               ///< mean time until the answer: the three together
-  double gain = 0;                ///< change of the output for a lasting change of 1 in the input
+  double gain = 0;                ///< change of the output for a lasting change of 1 in the input, through the lags
+  double gain_at_once = 0;        ///< beside it (`LagOptions::at_once`)
   double explained_fraction = 0;  ///< of the output's variance
 };
 

@@ -15,6 +15,8 @@ namespace {
 // Of the IT rating, before anything is known: fans and lighting, losses, cooling by load and air.
 constexpr double kPriorLevel = 0.3, kPriorLoad = 0.3, kPriorAnswer = 0.5, kPriorAir = 0.1, kPriorAirAnswer = 0.1;
 constexpr double kDriftLevel = 0.02;
+// Beside what all phases share there is little.
+constexpr double kSharedScale = 0.05;
 constexpr double kFirstNoise = 0.01;
 constexpr Seconds kEvidenceHalfLife = Seconds(86400.0);
 // Fewer points say nothing about a tail; after as many the coefficients have left their priors.
@@ -24,21 +26,30 @@ constexpr double kSettledAfterLags = 5;
 // A day at one point a second; what is more teaches early.
 constexpr std::size_t kMostPending = 86'400;
 constexpr double kNoiseRate = 0.01, kLeastNoise = 1e-4;
+constexpr double kErrorFade = 0.999, kMostAlike = 0.98;
 
 enum TermIndex : std::size_t { kLevel, kLoad, kAnswer, kAir, kAirAnswer, kDrift, kTermCount };
 
-std::vector<Term> terms(Seconds memory) {
+std::vector<Term> terms(Seconds memory, bool shared) {
   std::vector<Term> made(kTermCount);
   made[kLevel] = {kPriorLevel, Seconds(0)};
   made[kLoad] = {kPriorLoad, Seconds(0)};
   made[kAnswer] = {kPriorAnswer, Seconds(0)};
   made[kAir] = {kPriorAir, Seconds(0)};
   made[kAirAnswer] = {kPriorAirAnswer, Seconds(0)};
-  made[kDrift] = {kDriftLevel, memory};
+  if (shared)
+    for (Term& term : made) term.prior_sd *= kSharedScale;
+  made[kDrift] = {shared ? kDriftLevel / 2 : kDriftLevel, memory};
   return made;
 }
 
 }  // namespace
+
+PhaseLibrary::PhaseLibrary(const LibraryOptions& options)
+    : options_(options), felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
+      settled_(options.level),
+      unsettled_(options.level),
+      noise_(kFirstNoise) {}
 
 Result<PhaseLibrary> PhaseLibrary::make(const LibraryOptions& options) {
   if (!(options.it_rating > Watts(0)) || !options.it_rating.finite())
@@ -47,15 +58,38 @@ Result<PhaseLibrary> PhaseLibrary::make(const LibraryOptions& options) {
   return PhaseLibrary(options);
 }
 
+Result<PhaseLibrary> PhaseLibrary::make(LibraryOptions options, ResponseModel response) {
+  options.it_rating = response.rating();
+  options.air_middle = response.air_middle();
+  options.dead_time = response.options().dead_time;
+  options.first_lag = response.options().first_lag;
+  options.second_lag = response.options().second_lag;
+  options.drift_memory = response.options().drift_memory;
+  FLYBALL_ASSIGN(PhaseLibrary made, make(options));
+  made.response_ = std::move(response);
+  return made;
+}
+
+double PhaseLibrary::Baseline::independent_noise() const {
+  const double alike = squares > 0 ? std::clamp(products / squares, 0.0, kMostAlike) : 0;
+  return noise * std::sqrt((1 + alike) / (1 - alike));
+}
+
+double PhaseLibrary::Pending::sd() const { return std::hypot(foretold.sd, shared.sd); }
+
 PhaseLibrary::Baseline& PhaseLibrary::baseline(const PhaseKey& key) {
   const auto found = baselines_.find(key);
   if (found != baselines_.end()) return found->second;
-  constexpr double kRate = 0.02;
-  return baselines_
-      .emplace(key, Baseline{AdaptiveRegression(terms(options_.drift_memory), kEvidenceHalfLife),
-                             AdaptiveInterval(options_.level, kRate), AdaptiveInterval(options_.level, kRate), 0,
-                             kFirstNoise})
-      .first->second;
+  constexpr std::uint64_t kLikeIt = 300;
+  Baseline made{AdaptiveRegression(terms(options_.drift_memory, response_.has_value()), kEvidenceHalfLife),
+                RollingInterval(options_.level),
+                RollingInterval(options_.level),
+                0,
+                0,
+                noise_};
+  made.settled.start(settled_, kLikeIt);
+  made.unsettled.start(unsettled_, kLikeIt);
+  return baselines_.emplace(key, std::move(made)).first->second;
 }
 
 void PhaseLibrary::phase(WallTime at, const PhaseKey& key) {
@@ -64,73 +98,78 @@ void PhaseLibrary::phase(WallTime at, const PhaseKey& key) {
   changed_ = at;
 }
 
-void PhaseLibrary::answer(WallTime at, Watts it) {
-  const double load = it / options_.it_rating;
-  if (!felt_.started) {
-    felt_ = {true, at, load, load, load, {}};
-    return;
-  }
-  // What left the dead time since: each piece holds until the next.
-  felt_.waiting.emplace_back(at + options_.dead_time, load);
-  const auto move = [&](WallTime to) {
-    const double h = std::max((to - felt_.at).value(), 0.0);
-    const auto share = [&](Seconds lag) { return lag > Seconds(0) ? 1 - std::exp(-h / lag.value()) : 1.0; };
-    felt_.first += (felt_.input - felt_.first) * share(options_.first_lag);
-    felt_.second += (felt_.first - felt_.second) * share(options_.second_lag);
-    felt_.at = std::max(felt_.at, to);
-  };
-  std::size_t left = 0;
-  for (; left < felt_.waiting.size() && felt_.waiting[left].first <= at; ++left) {
-    move(felt_.waiting[left].first);
-    felt_.input = felt_.waiting[left].second;
-    // Without lags the answer is there at once.
-    if (!(options_.first_lag > Seconds(0))) felt_.first = felt_.input;
-    if (!(options_.second_lag > Seconds(0))) felt_.second = felt_.first;
-  }
-  felt_.waiting.erase(felt_.waiting.begin(), felt_.waiting.begin() + static_cast<std::ptrdiff_t>(left));
-  move(at);
-}
-
 Expectation PhaseLibrary::take(const FacilityPoint& point) {
   while (!pending_.empty() && (pending_.front().at + options_.delay <= point.at || pending_.size() >= kMostPending)) {
     learn(pending_.front());
     pending_.pop_front();
   }
-  answer(point.at, point.it);
-  const Baseline& known = baseline(now_);
   const double load = point.it / options_.it_rating;
+  felt_.take(point.at, load);
+  Baseline& known = baseline(now_);
   const double air = point.air ? (*point.air - options_.air_middle) / options_.air_spread : 0;
-  Pending pending{now_, point.at, {1, load, felt_.second, air, air * felt_.second, 1}, 0, {}, false};
-  pending.beside = (point.facility - point.it) / options_.it_rating;
+  Pending pending{now_, point.at, {1, load, felt_.felt(), air, air * felt_.felt(), 1}, {}, 0, {}, {}, false, false};
+  double given = load;
+  if (response_) {
+    moment_ = response_->take(point);
+    given = moment_.now.heat;
+    pending.shared = response_->forecast(moment_, 0);
+    pending.moment = moment_;
+  }
+  pending.beside = point.facility / options_.it_rating - given;
   pending.foretold = known.model.forecast(pending.x, known.noise, point.at);
   const Seconds settle = options_.dead_time + (options_.first_lag + options_.second_lag) * kSettledAfterLags;
   pending.transient = changed_ && point.at - *changed_ < settle;
-  const AdaptiveInterval& interval = pending.transient ? known.unsettled : known.settled;
-  const double half = interval.radius() * pending.foretold.sd;
+  const RollingInterval& interval = pending.transient ? known.unsettled : known.settled;
+  const double half = interval.radius() * pending.sd();
   Expectation made;
   made.transient = pending.transient;
-  made.expected = point.it + options_.it_rating * pending.foretold.mean;
+  made.expected = options_.it_rating * (given + pending.mean());
   made.low = made.expected - options_.it_rating * half;
   made.high = made.expected + options_.it_rating * half;
   made.learned = known.points >= kLearnedAfter;
-  if (!std::isfinite(pending.beside)) return made;
-  made.deviates = made.learned && !made.transient && std::abs(pending.beside - pending.foretold.mean) > half;
-  if (!frozen_) pending_.push_back(std::move(pending));
+  if (!std::isfinite(pending.beside) || point.exceptional) return made;
+  pending.inside = std::abs(pending.beside - pending.mean()) <= half;
+  made.deviates = made.learned && !made.transient && !pending.inside;
+  if (!frozen_) {
+    ++known.waiting;
+    pending_.push_back(std::move(pending));
+  }
   return made;
+}
+
+void PhaseLibrary::settle() {
+  for (const Pending& pending : pending_) learn(pending);
+  pending_.clear();
 }
 
 void PhaseLibrary::learn(const Pending& pending) {
   static_assert(kTermCount == kTerms);
   Baseline& known = baseline(pending.key);
-  const double error = std::abs(pending.beside - pending.foretold.mean);
-  if (known.points >= kLearnedAfter)
-    (pending.transient ? known.unsettled : known.settled).observe(error / pending.foretold.sd);
+  const double error = pending.beside - pending.mean();
+  if (known.points >= kLearnedAfter) {
+    const double score = std::abs(error) / pending.sd();
+    (pending.transient ? known.unsettled : known.settled).observe(pending.at, score, pending.inside, known.waiting);
+    (pending.transient ? unsettled_ : settled_).observe(pending.at, score, pending.inside, pending_.size());
+  }
+  if (known.waiting > 0) --known.waiting;
   ++known.points;
-  known.model.learn(pending.x, pending.beside, known.noise, pending.at, &pending.foretold);
+  const double noise = response_ ? known.independent_noise() : known.noise;
+  double left = pending.beside;
+  if (response_) {
+    left -= response_->forecast(pending.moment, 0).mean;
+    response_->learn(pending.moment, pending.beside - known.model.forecast(pending.x, 0, pending.at).mean, noise,
+                     &pending.shared);
+  }
+  known.model.learn(pending.x, left, noise, pending.at, &pending.foretold);
   // The noise by its median: a step of sign, in ratings.
   constexpr double kNormalMedian = 0.6745;
-  known.noise *= std::exp(kNoiseRate * (error > kNormalMedian * known.noise ? 1 : -1));
-  known.noise = std::max(known.noise, kLeastNoise);
+  for (double* noise_sd : {&known.noise, &noise_}) {
+    *noise_sd *= std::exp(kNoiseRate * (std::abs(error) > kNormalMedian * *noise_sd ? 1 : -1));
+    *noise_sd = std::max(*noise_sd, kLeastNoise);
+  }
+  known.products = kErrorFade * known.products + error * known.last_error;
+  known.squares = kErrorFade * known.squares + error * error;
+  known.last_error = error;
 }
 
 std::vector<PhaseLibrary::Entry> PhaseLibrary::entries() const {
@@ -155,6 +194,7 @@ std::string PhaseLibrary::text() const {
   add("delay_s", options_.delay.value());
   add("level_fraction", options_.level);
   add("drift_memory_s", options_.drift_memory.value());
+  if (response_) made += response_->text();
   for (const auto& [key, known] : baselines_) {
     made += fmt::format("baseline {} {} {}\n", to_string(key.phase), known.points, key.job_type);
     add("noise", known.noise);

@@ -15,16 +15,11 @@
 #include "base/units.h"
 #include "core/workload.h"
 #include "facility/conformal.h"
+#include "facility/felt.h"
 #include "facility/recursive.h"
+#include "facility/response.h"
 
 namespace flyball::facility {
-
-struct FacilityPoint {
-  WallTime at;
-  Watts it;                    ///< of the job's share of the facility, or of all
-  Watts facility;              ///< IT included
-  std::optional<Celsius> air;  ///< as the cooling feels it; nothing: not known, the mean is taken
-};
 
 struct PhaseKey {
   std::string job_type;
@@ -55,6 +50,9 @@ struct Expectation {
 class PhaseLibrary {
  public:
   static Result<PhaseLibrary> make(const LibraryOptions& options);
+  /// With what all phases share: a phase's baseline is then what it draws beside that. The response's rating and times
+  /// hold.
+  static Result<PhaseLibrary> make(LibraryOptions options, ResponseModel response);
 
   /// From now on this runs. The same key again changes nothing.
   void phase(WallTime at, const PhaseKey& key);
@@ -63,6 +61,12 @@ class PhaseLibrary {
 
   /// From now on it expects and no longer learns: a reference for what drifts.
   void freeze() { frozen_ = true; }
+  /// Learns at once all that it has taken.
+  void settle();
+  /// Null without one.
+  const ResponseModel* response() const { return response_ ? &*response_ : nullptr; }
+  /// Of the point taken last; only with a response.
+  const ResponseModel::Moment& moment() const { return moment_; }
 
   struct Entry {
     PhaseKey key;
@@ -78,23 +82,30 @@ class PhaseLibrary {
  private:
   struct Baseline {
     AdaptiveRegression model;
-    AdaptiveInterval settled, unsettled;
+    RollingInterval settled, unsettled;
     std::uint64_t points = 0;
-    double noise = 0;  ///< sd of errors, as far as seen, in ratings
+    std::size_t waiting = 0;  ///< taken and not yet learned
+    double noise = 0;         ///< sd of errors, as far as seen, in ratings
+    double last_error = 0, products = 0, squares = 0;  ///< of errors in turn, older ones fading
+
+    /// Of an independent observation that says as much as one of these, which err alike.
+    double independent_noise() const;
   };
-  explicit PhaseLibrary(const LibraryOptions& options) : options_(options) {}
+  explicit PhaseLibrary(const LibraryOptions& options);
   static constexpr std::size_t kTerms = 6;
   struct Pending {
     PhaseKey key;
     WallTime at;
     std::array<double, kTerms> x{};
-    double beside = 0;  ///< facility − IT, in ratings
-    AdaptiveRegression::Mixed foretold;
-    bool transient = false;
+    ResponseModel::Moment moment;
+    double beside = 0;  ///< facility less what is known (the IT), in ratings
+    AdaptiveRegression::Mixed foretold, shared;
+    bool transient = false, inside = false;
+    double mean() const { return foretold.mean + shared.mean; }
+    double sd() const;
   };
   Baseline& baseline(const PhaseKey& key);
   void learn(const Pending& pending);
-  void answer(WallTime at, Watts it);
 
   LibraryOptions options_;
   std::map<PhaseKey, Baseline> baselines_;
@@ -102,14 +113,11 @@ class PhaseLibrary {
   bool frozen_ = false;
   std::deque<Pending> pending_;
   std::optional<WallTime> changed_;
-  /// The IT power as the facility has felt it so far: two lags, and what is still in the dead time.
-  struct Felt {
-    bool started = false;
-    WallTime at;
-    double first = 0, second = 0, input = 0;
-    std::vector<std::pair<WallTime, double>> waiting;
-  };
-  Felt felt_;
+  FeltLoad felt_;
+  std::optional<ResponseModel> response_;
+  ResponseModel::Moment moment_;
+  RollingInterval settled_, unsettled_;  ///< of all phases: where a new one starts
+  double noise_;
 };
 
 /// A version of a library or baseline, as the ledger keeps it.

@@ -42,8 +42,14 @@ void RecursiveRegression::age(Seconds elapsed) {
   std::vector<double>& factor = gain_;
   for (std::size_t i = 0; i < n; ++i) factor[i] = decay(i, elapsed);
   for (std::size_t i = 0; i < n; ++i) {
+    if (!(terms_[i].memory > Seconds(0))) continue;  // steady: nothing fades
     mean_[i] *= factor[i];
-    for (std::size_t j = 0; j < n; ++j) covariance_[i * n + j] *= factor[i] * factor[j];
+    for (std::size_t j = 0; j < n; ++j) {
+      const bool both = terms_[j].memory > Seconds(0);
+      if (both && j < i) continue;  // done from the other side
+      covariance_[i * n + j] *= factor[i] * factor[j];
+      if (i != j) covariance_[j * n + i] *= factor[i] * factor[j];
+    }
     covariance_[i * n + i] += terms_[i].prior_sd * terms_[i].prior_sd * (1 - factor[i] * factor[i]);
   }
 }
