@@ -1,0 +1,326 @@
+#include "facility/cause_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace flyball::facility {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+/// One block says no more than so many long-run sd.
+constexpr double kMostOfBlock = 5;
+/// Blocks of an episode before it is told: what begins together is then seen together.
+constexpr std::size_t kShortest = 6;
+/// It is over when of the last blocks so little is left.
+constexpr std::size_t kRecent = 18;
+constexpr double kLeft = 0.3;
+constexpr double kSure = 0.4;
+
+template <class Each>
+void for_channels(Each each) {
+  for (std::size_t i = 0; i < kChannels; ++i) each(static_cast<Channel>(i));
+}
+
+}  // namespace
+
+CauseWatch::CauseWatch(const CauseOptions& options) : options_(options) {}
+
+void CauseWatch::Sum::add(double z, double allowance, std::size_t at) {
+  value = std::max(0.0, value + z - allowance);
+  if (value == 0) since = at + 1;
+}
+
+void CauseWatch::take(const SampleBlock& block) {
+  length_ = block.length;
+  if (!learned_) {
+    if (!reference_.empty() && block.start - reference_.front().start >= options_.reference_time) {
+      learn();
+    } else {
+      reference_.push_back(block);
+      return;
+    }
+  }
+  judge(block);
+  follow_episodes();
+  begin_episodes();
+}
+
+void CauseWatch::learn() {
+  frame_ = ChannelFrame::learn(reference_);
+  std::array<std::vector<Lesson>, kChannels> lessons;
+  // Twice: rates of jobs and courses of losses are known the second time.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (std::vector<Lesson>& each : lessons) each.clear();
+    for (const SampleBlock& block : reference_) {
+      frame_.push(block);
+      for_channels([&](Channel channel) {
+        if (auto read = frame_.read(channel))
+          lessons[static_cast<std::size_t>(channel)].push_back({block.start, std::move(read->x), read->y});
+      });
+    }
+    if (pass == 0) frame_.begin_again();
+  }
+  frame_.settle();
+  for_channels([&](Channel channel) {
+    Watched& w = watched(channel);
+    const std::vector<Lesson>& own = lessons[static_cast<std::size_t>(channel)];
+    const std::vector<double> prior = frame_.prior_sd(channel);
+    w.lessons = own.size();
+    w.expected = Expected::learn(own, prior, frame_.least_sd(channel), ChannelFrame::rare(channel));
+  });
+  software_ = reference_.back().software;
+  reference_.clear();
+  reference_.shrink_to_fit();
+  learned_ = true;
+}
+
+void CauseWatch::judge(const SampleBlock& block) {
+  const std::size_t at = times_.size();
+  times_.push_back(block.start);
+  frame_.push(block);
+  if (!block.software.empty() && block.software != software_) {
+    if (!software_.empty()) software_changes_.push_back(at);
+    software_ = block.software;
+  }
+  const double fan = block.at(Quantity::fan_speed);
+  fan_cubes_.push_back(fan * fan * fan);
+  warmest_.push_back(frame_.warmest_rack());
+  for_channels([&](Channel channel) {
+    Watched& w = watched(channel);
+    double sum = w.differences.empty() ? 0 : w.differences.back();
+    std::uint32_t blocks = w.blocks.empty() ? 0 : w.blocks.back();
+    double expectation = kNone;
+    if (const auto read = frame_.read(channel)) {
+      const Surprise surprise = w.expected.take(block.start, read->x, read->y);
+      if (surprise.known) {
+        sum += surprise.difference;
+        ++blocks;
+        expectation = surprise.expected;
+        const double z = std::clamp(surprise.z, -kMostOfBlock, kMostOfBlock);
+        w.up.add(z, options_.slow_allowance, at);
+        w.down.add(-z, options_.slow_allowance, at);
+        w.fast_up.add(z, options_.fast_allowance, at);
+        w.fast_down.add(-z, options_.fast_allowance, at);
+      }
+    }
+    w.differences.push_back(sum);
+    w.blocks.push_back(blocks);
+    w.expectations.push_back(expectation);
+  });
+}
+
+ChannelShift CauseWatch::shift(Channel channel, std::size_t from, std::size_t to) const {
+  const Watched& w = watched(channel);
+  ChannelShift made;
+  const auto before = [&](const auto& sums) { return from == 0 ? 0 : sums[from - 1]; };
+  const double blocks = static_cast<double>(w.blocks[to] - before(w.blocks));
+  if (blocks < 1 || !w.expected.learned()) return made;
+  made.known = true;
+  made.shift = (w.differences[to] - before(w.differences)) / blocks;
+  // The reference is not known for sure either, and no model is.
+  const double reference = static_cast<double>(w.lessons) / 4;
+  constexpr double kModel = 0.05;
+  const double long_run = w.expected.sd() * w.expected.sd() * w.expected.run_length();
+  made.sd = std::sqrt(long_run * (1 / blocks + 1 / reference) + kModel * kModel * long_run);
+  return made;
+}
+
+/// How much a drive changes as a part of what was expected of it. NaN: too little was.
+double CauseWatch::follow(Channel channel, std::size_t from, std::size_t to) const {
+  const Watched& w = watched(channel);
+  RunningStats expected, measured;
+  for (std::size_t i = from; i <= to; ++i) {
+    if (!std::isfinite(w.expectations[i])) continue;
+    expected.add(w.expectations[i]);
+    measured.add(w.expectations[i] + w.differences[i] - (i == 0 ? 0 : w.differences[i - 1]));
+  }
+  constexpr double kLeastChange = 0.02;
+  if (expected.count() < 12 || expected.sd() < kLeastChange) return kNone;
+  return measured.sd() / expected.sd();
+}
+
+/// What the fans draw too much, as a straight line in time times the cube of their speed: the part of its squares that
+/// this leaves.
+double CauseWatch::fans_apart(std::size_t from, std::size_t to) const {
+  const Watched& w = watched(Channel::fans);
+  double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, yy = 0;
+  std::size_t n = 0;
+  for (std::size_t i = from; i <= to; ++i) {
+    if (!std::isfinite(w.expectations[i]) || !std::isfinite(fan_cubes_[i])) continue;
+    const double y = w.differences[i] - (i == 0 ? 0 : w.differences[i - 1]);
+    const double a = fan_cubes_[i], b = a * static_cast<double>(i - from) / static_cast<double>(to - from + 1);
+    aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y, yy += y * y;
+    ++n;
+  }
+  const double determinant = aa * bb - ab * ab;
+  if (n < 12 || yy <= 0 || determinant <= 1e-9 * aa * bb) return 0;
+  const double p = (ay * bb - by * ab) / determinant, q = (by * aa - ay * ab) / determinant;
+  return std::max(0.0, yy - p * ay - q * by) / yy;
+}
+
+bool CauseWatch::software_changed(std::size_t around) const {
+  constexpr std::size_t kBefore = 18, kAfter = 12;
+  return std::any_of(software_changes_.begin(), software_changes_.end(),
+                     [&](std::size_t at) { return at + kBefore >= around && at <= around + kAfter; });
+}
+
+bool CauseWatch::explained(Channel channel, const Episode* but) const {
+  for (const Episode& episode : episodes_) {
+    if (&episode == but || episode.to || episode.candidates.empty()) continue;
+    const Candidate& best = episode.candidates.front();
+    for (const std::vector<Channel>* list : {&best.moved, &best.following})
+      if (std::find(list->begin(), list->end(), channel) != list->end()) return true;
+  }
+  return false;
+}
+
+void CauseWatch::attribute_episode(Episode& episode) {
+  const std::size_t to = episode.to.value_or(times_.size() - 1);
+  AttributionInput input;
+  input.trigger = episode.trigger;
+  for_channels([&](Channel channel) {
+    const auto i = static_cast<std::size_t>(channel);
+    input.shifts[i] = shift(channel, episode.from, to);
+    input.ignored[i] = channel != episode.trigger && !episode.to && explained(channel, &episode);
+  });
+  input.software_known = !software_.empty();
+  input.software_changed = software_changed(episode.from);
+  input.fans_follow = follow(Channel::fan_speed, episode.from, to);
+  input.pumps_follow = follow(Channel::pump_speed, episode.from, to);
+  input.fans_apart = fans_apart(episode.from, to);
+  episode.shifts = input.shifts;
+  episode.candidates = attribute(input);
+  episode.rack = warmest_[to];
+}
+
+/// What it is known by has gone back.
+bool CauseWatch::is_over(const Episode& episode) const {
+  const std::size_t now = times_.size() - 1;
+  if (episode.candidates.empty() || now < episode.from + 2 * kRecent) return false;
+  double left = 0, all = 0;
+  for (const Channel channel : episode.candidates.front().moved) {
+    const ChannelShift whole = shift(channel, episode.from, now), recent = shift(channel, now - kRecent + 1, now);
+    if (!whole.known || !recent.known || recent.z() == 0) continue;
+    const double weight = std::min(std::abs(whole.z()), 20.0);
+    all += weight;
+    left += weight * std::max(0.0, recent.shift / whole.shift);
+  }
+  return all > 0 && left < kLeft * all;
+}
+
+void CauseWatch::forget(const Candidate& candidate) {
+  const std::size_t now = times_.size();
+  for (const std::vector<Channel>* list : {&candidate.moved, &candidate.following})
+    for (const Channel channel : *list) {
+      Watched& w = watched(channel);
+      for (Sum* sum : {&w.up, &w.down, &w.fast_up, &w.fast_down}) *sum = {0, now, 0};
+    }
+}
+
+void CauseWatch::follow_episodes() {
+  const std::size_t now = times_.size() - 1;
+  for (Episode& episode : episodes_) {
+    if (episode.to) continue;
+    attribute_episode(episode);
+    if (now >= episode.from + kShortest) episode.told = true;
+    if (!is_over(episode)) continue;
+    episode.to = now - kRecent;
+    const Candidate last = episode.candidates.empty() ? Candidate{} : episode.candidates.front();
+    attribute_episode(episode);
+    forget(last);
+  }
+}
+
+void CauseWatch::begin_episodes() {
+  while (true) {
+    Channel loudest = Channel::count;
+    double most = 1;
+    std::size_t from = 0;
+    for_channels([&](Channel channel) {
+      if (explained(channel, nullptr)) return;
+      for (const Episode& episode : episodes_)
+        if (!episode.to && episode.trigger == channel) return;
+      const Watched& w = watched(channel);
+      const std::pair<const Sum*, double> sums[] = {{&w.up, options_.slow_threshold},
+                                                    {&w.down, options_.slow_threshold},
+                                                    {&w.fast_up, options_.fast_threshold},
+                                                    {&w.fast_down, options_.fast_threshold}};
+      for (const auto& [sum, threshold] : sums) {
+        if (sum->value <= threshold * most) continue;
+        most = sum->value / threshold;
+        loudest = channel;
+        from = sum->since;
+      }
+    });
+    if (loudest == Channel::count) return;
+    Episode episode;
+    episode.number = episodes_.size() + 1;
+    episode.trigger = loudest;
+    episode.from = std::min(from, times_.size() - 1);
+    episodes_.push_back(episode);
+    attribute_episode(episodes_.back());
+  }
+}
+
+CauseFinding CauseWatch::finding_of(const Episode& episode) const {
+  CauseFinding made;
+  made.number = episode.number;
+  made.since = times_[episode.from];
+  if (episode.to) made.until = times_[*episode.to] + length_;
+  std::vector<Channel> shown = {episode.trigger};
+  const Candidate* best = episode.candidates.empty() ? nullptr : &episode.candidates.front();
+  if (best == nullptr) {
+    made.note = "no cause that is known moves this alone";
+  } else if (best->probability < kSure) {
+    made.note = "several causes explain it equally well";
+    made.confidence_fraction = best->probability;
+    made.form = best->form;
+  } else {
+    made.cause = best->cause;
+    made.form = best->form;
+    made.confidence_fraction = best->probability;
+    shown = best->moved;
+    for (const Channel each : best->following) shown.push_back(each);
+  }
+  if (best != nullptr)
+    for (std::size_t i = made.cause == Cause::not_identifiable ? 0 : 1; i < episode.candidates.size(); ++i)
+      made.alternatives.emplace_back(episode.candidates[i].cause, episode.candidates[i].probability);
+  const double factor = student_t(options_.level, 100);
+  for (const Channel channel : shown) {
+    const ChannelShift& s = episode.shifts[static_cast<std::size_t>(channel)];
+    if (!s.known || std::abs(s.z()) < 3) continue;
+    const bool by = best != nullptr && std::find(best->moved.begin(), best->moved.end(), channel) != best->moved.end();
+    made.evidence.push_back({channel, {s.shift, s.shift - factor * s.sd, s.shift + factor * s.sd, options_.level}, by});
+  }
+  std::stable_sort(made.evidence.begin(), made.evidence.end(), [](const CauseEvidence& a, const CauseEvidence& b) {
+    if (a.known_by != b.known_by) return a.known_by;
+    return std::abs(a.shift.value) / a.shift.half_width() > std::abs(b.shift.value) / b.shift.half_width();
+  });
+  return made;
+}
+
+std::vector<CauseFinding> CauseWatch::findings() const {
+  std::vector<CauseFinding> made;
+  for (const Episode& episode : episodes_)
+    if (episode.told) made.push_back(finding_of(episode));
+  return made;
+}
+
+std::vector<Channel> CauseWatch::missing() const {
+  std::vector<Channel> made;
+  for_channels([&](Channel channel) {
+    if (learned_ && !watched(channel).expected.learned()) made.push_back(channel);
+  });
+  return made;
+}
+
+std::optional<CauseWatch::Look> CauseWatch::look(Channel channel) const {
+  const Watched& w = watched(channel);
+  if (w.expectations.empty() || !std::isfinite(w.expectations.back())) return std::nullopt;
+  const std::size_t n = w.differences.size();
+  const double difference = w.differences[n - 1] - (n < 2 ? 0 : w.differences[n - 2]);
+  return Look{w.expectations.back() + difference, w.expectations.back(), w.expected.sd()};
+}
+
+}  // namespace flyball::facility
