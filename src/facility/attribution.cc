@@ -238,9 +238,9 @@ void score_rigid(const Form& form, const AttributionInput& in, Scored& made) {
     const double expected = size * mark.way;
     const double sd = std::hypot(s.sd, kTolerance * expected);
     const double left = evidence((s.shift - expected) / sd);
-    made.score += mark.way == 0 ? -left : evidence(s.z()) - left;
+    made.score += mark.way == 0 ? -left : evidence(s.z) - left;
     if (mark.way == 0) continue;
-    if (std::abs(s.z()) >= kMoved && s.shift * expected > 0) {
+    if (std::abs(s.z) >= kMoved && s.shift * expected > 0) {
       made.moved.push_back(mark.channel);
       if (form.core.empty()) made.possible = true;
     }
@@ -254,7 +254,7 @@ Scored score_of(const Form& form, const AttributionInput& in) {
   for (const Mark& mark : form.core) {
     const auto i = static_cast<std::size_t>(mark.channel);
     const bool usable = in.shifts[i].known && !in.ignored[i];
-    const double z = usable ? in.shifts[i].z() : 0;
+    const double z = usable ? in.shifts[i].z : 0;
     const bool right = mark.way == 0 || z * mark.way > 0;
     if (first) made.possible = std::abs(z) >= kMoved && right;
     first = false;
@@ -268,7 +268,7 @@ Scored score_of(const Form& form, const AttributionInput& in) {
   for (const Channel channel : form.may) {
     const auto i = static_cast<std::size_t>(channel);
     if (!in.shifts[i].known || in.ignored[i]) continue;
-    const double e = evidence(in.shifts[i].z());
+    const double e = evidence(in.shifts[i].z);
     if (e > kMoved * kMoved / 2) made.score += kMay * e - kOneMore;
     if (channel == in.trigger) made.explains_trigger = true;
   }

@@ -18,7 +18,7 @@ struct ChannelShift {
   bool known = false;
   double shift = 0;
   double sd = 1;  ///< of the shift
-  double z() const { return known ? shift / sd : 0; }
+  double z = 0;   ///< mean of the blocks' own, in its sd
 };
 using Shifts = std::array<ChannelShift, kChannels>;
 

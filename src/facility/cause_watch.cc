@@ -16,6 +16,8 @@ constexpr std::size_t kShortest = 6;
 constexpr std::size_t kRecent = 18;
 constexpr double kLeft = 0.3;
 constexpr double kSure = 0.4;
+/// Less is not worth telling.
+constexpr double kLoud = 4;
 
 template <class Each>
 void for_channels(Each each) {
@@ -65,8 +67,13 @@ void CauseWatch::learn() {
   for_channels([&](Channel channel) {
     Watched& w = watched(channel);
     const std::vector<Lesson>& own = lessons[static_cast<std::size_t>(channel)];
-    const std::vector<double> prior = frame_.prior_sd(channel);
     w.lessons = own.size();
+    if (const auto rule = frame_.neighbours(channel)) {
+      w.neighbours.emplace(*rule);
+      w.neighbours->learn(own);
+      return;
+    }
+    const std::vector<double> prior = frame_.prior_sd(channel);
     w.expected = Expected::learn(own, prior, frame_.least_sd(channel), ChannelFrame::rare(channel));
   });
   software_ = reference_.back().software;
@@ -88,23 +95,31 @@ void CauseWatch::judge(const SampleBlock& block) {
   warmest_.push_back(frame_.warmest_rack());
   for_channels([&](Channel channel) {
     Watched& w = watched(channel);
-    double sum = w.differences.empty() ? 0 : w.differences.back();
+    const auto last = [](const auto& sums) { return sums.empty() ? 0 : sums.back(); };
+    double sum = last(w.differences), surprises = last(w.surprises), sds = last(w.sds), doubts = last(w.doubts);
     std::uint32_t blocks = w.blocks.empty() ? 0 : w.blocks.back();
     double expectation = kNone;
     if (const auto read = frame_.read(channel)) {
-      const Surprise surprise = w.expected.take(block.start, read->x, read->y);
+      const Surprise surprise = w.take(block.start, read->x, read->y);
       if (surprise.known) {
         sum += surprise.difference;
+        surprises += surprise.z;
+        sds += surprise.sd;
+        doubts += surprise.doubt * surprise.doubt;
         ++blocks;
         expectation = surprise.expected;
         const double z = std::clamp(surprise.z, -kMostOfBlock, kMostOfBlock);
-        w.up.add(z, options_.slow_allowance, at);
-        w.down.add(-z, options_.slow_allowance, at);
-        w.fast_up.add(z, options_.fast_allowance, at);
-        w.fast_down.add(-z, options_.fast_allowance, at);
+        const double nothing = frame_.least_shift(channel) / surprise.sd;
+        w.up.add(z, options_.slow_allowance + nothing, at);
+        w.down.add(-z, options_.slow_allowance + nothing, at);
+        w.fast_up.add(z, options_.fast_allowance + nothing, at);
+        w.fast_down.add(-z, options_.fast_allowance + nothing, at);
       }
     }
     w.differences.push_back(sum);
+    w.surprises.push_back(surprises);
+    w.sds.push_back(sds);
+    w.doubts.push_back(doubts);
     w.blocks.push_back(blocks);
     w.expectations.push_back(expectation);
   });
@@ -115,14 +130,17 @@ ChannelShift CauseWatch::shift(Channel channel, std::size_t from, std::size_t to
   ChannelShift made;
   const auto before = [&](const auto& sums) { return from == 0 ? 0 : sums[from - 1]; };
   const double blocks = static_cast<double>(w.blocks[to] - before(w.blocks));
-  if (blocks < 1 || !w.expected.learned()) return made;
+  if (blocks < 1 || !w.learned()) return made;
   made.known = true;
   made.shift = (w.differences[to] - before(w.differences)) / blocks;
   // The reference is not known for sure either, and no model is.
-  const double reference = static_cast<double>(w.lessons) / 4;
+  const double doubt = (w.doubts[to] - before(w.doubts)) / blocks;
   constexpr double kModel = 0.05;
-  const double long_run = w.expected.sd() * w.expected.sd() * w.expected.run_length();
-  made.sd = std::sqrt(long_run * (1 / blocks + 1 / reference) + kModel * kModel * long_run);
+  const double factor = std::sqrt(1 / blocks + doubt + kModel * kModel);
+  made.sd = (w.sds[to] - before(w.sds)) / blocks * factor;
+  made.z = (w.surprises[to] - before(w.surprises)) / blocks / factor;
+  const double nothing = frame_.least_shift(channel);
+  made.z *= std::abs(made.shift) > nothing ? 1 - nothing / std::abs(made.shift) : 0;
   return made;
 }
 
@@ -135,8 +153,9 @@ double CauseWatch::follow(Channel channel, std::size_t from, std::size_t to) con
     expected.add(w.expectations[i]);
     measured.add(w.expectations[i] + w.differences[i] - (i == 0 ? 0 : w.differences[i - 1]));
   }
-  constexpr double kLeastChange = 0.02;
-  if (expected.count() < 12 || expected.sd() < kLeastChange) return kNone;
+  constexpr double kLeastChange = 0.02, kConstant = 0.0015;
+  if (expected.count() < 12) return kNone;
+  if (expected.sd() < kLeastChange) return measured.sd() < kConstant ? 0 : 1;
   return measured.sd() / expected.sd();
 }
 
@@ -194,28 +213,42 @@ void CauseWatch::attribute_episode(Episode& episode) {
   episode.rack = warmest_[to];
 }
 
+/// From where on the channel has been judged kRecent times.
+std::size_t CauseWatch::recent_from(Channel channel) const {
+  const std::vector<std::uint32_t>& blocks = watched(channel).blocks;
+  const std::uint32_t last = blocks.back();
+  if (last < kRecent) return 0;
+  return static_cast<std::size_t>(std::upper_bound(blocks.begin(), blocks.end(), last - kRecent) - blocks.begin());
+}
+
 /// What it is known by has gone back.
 bool CauseWatch::is_over(const Episode& episode) const {
   const std::size_t now = times_.size() - 1;
-  if (episode.candidates.empty() || now < episode.from + 2 * kRecent) return false;
+  std::vector<Channel> marks = {episode.trigger};
+  if (!episode.candidates.empty()) marks = episode.candidates.front().moved;
   double left = 0, all = 0;
-  for (const Channel channel : episode.candidates.front().moved) {
-    const ChannelShift whole = shift(channel, episode.from, now), recent = shift(channel, now - kRecent + 1, now);
-    if (!whole.known || !recent.known || recent.z() == 0) continue;
-    const double weight = std::min(std::abs(whole.z()), 20.0);
+  for (const Channel channel : marks) {
+    const std::size_t from = recent_from(channel);
+    if (from < episode.from + kRecent) continue;
+    const ChannelShift whole = shift(channel, episode.from, now), recent = shift(channel, from, now);
+    if (!whole.known || !recent.known || whole.shift == 0) continue;
+    const double weight = std::min(std::abs(whole.z), 20.0);
     all += weight;
     left += weight * std::max(0.0, recent.shift / whole.shift);
   }
   return all > 0 && left < kLeft * all;
 }
 
-void CauseWatch::forget(const Candidate& candidate) {
+void CauseWatch::forget(const Episode& episode) {
   const std::size_t now = times_.size();
-  for (const std::vector<Channel>* list : {&candidate.moved, &candidate.following})
-    for (const Channel channel : *list) {
-      Watched& w = watched(channel);
-      for (Sum* sum : {&w.up, &w.down, &w.fast_up, &w.fast_down}) *sum = {0, now, 0};
-    }
+  const auto clear = [&](Channel channel) {
+    Watched& w = watched(channel);
+    for (Sum* sum : {&w.up, &w.down, &w.fast_up, &w.fast_down}) *sum = {0, now, 0};
+  };
+  clear(episode.trigger);
+  if (episode.candidates.empty()) return;
+  for (const Channel channel : episode.candidates.front().moved) clear(channel);
+  for (const Channel channel : episode.candidates.front().following) clear(channel);
 }
 
 void CauseWatch::follow_episodes() {
@@ -223,13 +256,31 @@ void CauseWatch::follow_episodes() {
   for (Episode& episode : episodes_) {
     if (episode.to) continue;
     attribute_episode(episode);
-    if (now >= episode.from + kShortest) episode.told = true;
+    const double loud = std::abs(episode.shifts[static_cast<std::size_t>(episode.trigger)].z);
+    if (now >= episode.from + kShortest && loud >= kLoud) episode.told = true;
     if (!is_over(episode)) continue;
-    episode.to = now - kRecent;
-    const Candidate last = episode.candidates.empty() ? Candidate{} : episode.candidates.front();
+    forget(episode);
+    std::size_t last = recent_from(episode.trigger);
+    if (!episode.candidates.empty())
+      for (const Channel channel : episode.candidates.front().moved) last = std::max(last, recent_from(channel));
+    episode.to = std::max(last, episode.from + 1) - 1;
     attribute_episode(episode);
-    forget(last);
   }
+}
+
+/// The same cause shows again soon after it seemed over: it has not been.
+bool CauseWatch::resumed(const Episode& fresh) {
+  constexpr std::size_t kSoon = 288;
+  if (fresh.candidates.empty()) return false;
+  for (Episode& before : episodes_) {
+    if (!before.to || before.candidates.empty() || *before.to + kSoon < fresh.from) continue;
+    const Candidate &a = before.candidates.front(), &b = fresh.candidates.front();
+    if (a.cause != b.cause || a.form != b.form) continue;
+    before.to.reset();
+    attribute_episode(before);
+    return true;
+  }
+  return false;
 }
 
 void CauseWatch::begin_episodes() {
@@ -258,8 +309,12 @@ void CauseWatch::begin_episodes() {
     episode.number = episodes_.size() + 1;
     episode.trigger = loudest;
     episode.from = std::min(from, times_.size() - 1);
-    episodes_.push_back(episode);
-    attribute_episode(episodes_.back());
+    attribute_episode(episode);
+    if (!resumed(episode)) {
+      episodes_.push_back(episode);
+    } else {
+      forget(episode);
+    }
   }
 }
 
@@ -287,9 +342,11 @@ CauseFinding CauseWatch::finding_of(const Episode& episode) const {
     for (std::size_t i = made.cause == Cause::not_identifiable ? 0 : 1; i < episode.candidates.size(); ++i)
       made.alternatives.emplace_back(episode.candidates[i].cause, episode.candidates[i].probability);
   const double factor = student_t(options_.level, 100);
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
   for (const Channel channel : shown) {
     const ChannelShift& s = episode.shifts[static_cast<std::size_t>(channel)];
-    if (!s.known || std::abs(s.z()) < 3) continue;
+    if (!s.known || (std::abs(s.z) < 3 && channel != episode.trigger)) continue;
     const bool by = best != nullptr && std::find(best->moved.begin(), best->moved.end(), channel) != best->moved.end();
     made.evidence.push_back({channel, {s.shift, s.shift - factor * s.sd, s.shift + factor * s.sd, options_.level}, by});
   }
@@ -310,7 +367,7 @@ std::vector<CauseFinding> CauseWatch::findings() const {
 std::vector<Channel> CauseWatch::missing() const {
   std::vector<Channel> made;
   for_channels([&](Channel channel) {
-    if (learned_ && !watched(channel).expected.learned()) made.push_back(channel);
+    if (learned_ && !watched(channel).learned()) made.push_back(channel);
   });
   return made;
 }
@@ -320,7 +377,8 @@ std::optional<CauseWatch::Look> CauseWatch::look(Channel channel) const {
   if (w.expectations.empty() || !std::isfinite(w.expectations.back())) return std::nullopt;
   const std::size_t n = w.differences.size();
   const double difference = w.differences[n - 1] - (n < 2 ? 0 : w.differences[n - 2]);
-  return Look{w.expectations.back() + difference, w.expectations.back(), w.expected.sd()};
+  const double sd = w.sds[n - 1] - (n < 2 ? 0 : w.sds[n - 2]);
+  return Look{w.expectations.back() + difference, w.expectations.back(), sd};
 }
 
 }  // namespace flyball::facility

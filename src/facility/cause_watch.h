@@ -13,6 +13,7 @@
 #include "facility/attribution.h"
 #include "facility/channels.h"
 #include "facility/expected.h"
+#include "facility/neighbours.h"
 #include "facility/sample_block.h"
 
 namespace flyball::facility {
@@ -73,11 +74,18 @@ class CauseWatch {
   };
   struct Watched {
     Expected expected{Expected::none()};
-    std::vector<double> differences;  ///< running sums over blocks since the reference
+    std::optional<Neighbours> neighbours;
+    std::vector<double> differences, surprises, sds, doubts;  ///< running sums over blocks since the reference: in the
+                                                              ///< channel's unit, in sd, of these sd, of the squares of
+                                                              ///< what the expectation is in doubt
     std::vector<std::uint32_t> blocks;
     std::vector<double> expectations;  ///< of each block; NaN: not judged
     Sum up, down, fast_up, fast_down;
     std::size_t lessons = 0;
+    bool learned() const { return neighbours ? neighbours->learned() : expected.learned(); }
+    Surprise take(WallTime at, std::span<const double> x, double y) {
+      return neighbours ? neighbours->take(at, x, y) : expected.take(at, x, y);
+    }
   };
   struct Episode {
     std::uint64_t number = 0;
@@ -96,7 +104,9 @@ class CauseWatch {
   void begin_episodes();
   void attribute_episode(Episode& episode);
   bool is_over(const Episode& episode) const;
-  void forget(const Candidate& candidate);
+  void forget(const Episode& episode);
+  std::size_t recent_from(Channel channel) const;
+  bool resumed(const Episode& fresh);
   bool explained(Channel channel, const Episode* but) const;
   ChannelShift shift(Channel channel, std::size_t from, std::size_t to) const;
   double follow(Channel channel, std::size_t from, std::size_t to) const;

@@ -53,12 +53,6 @@ constexpr std::array<ChannelInfo, kChannels> kInfo = {{
 
 double value(const SampleBlock& block, Quantity quantity) { return block.at(quantity); }
 
-/// Middles of bumps over heat and air, in their normed units.
-constexpr std::array<double, 6> kHeatBumps = {-2.5, -1.75, -1, -0.4, 0.2, 0.8};
-constexpr std::array<double, 6> kAirBumps = {-2, -1.2, -0.4, 0.4, 1.2, 2};
-
-double bump(double distance, double width) { return std::exp(-0.5 * distance * distance / (width * width)); }
-
 std::optional<ChannelReading> reading(double y, std::vector<double> x) {
   if (!std::isfinite(y)) return std::nullopt;
   for (const double each : x)
@@ -227,20 +221,26 @@ void ChannelFrame::compare_work() {
   utilisation_scatter_ = use_weight > 0 ? scatter / use_weight : kNone;
 }
 
-/// The part of the expected fall of the loss that did not come, over up to six hours. NaN: too little was to fall.
-double ChannelFrame::lacking(const Course& course) const {
-  constexpr std::size_t kShortest = 6, kLongest = 36;
-  constexpr double kLeastFall = 0.02;
-  const std::size_t age = course.losses.size() - 1;
-  const std::size_t back = std::min(age, kLongest);
-  if (back < kShortest || age >= course.mean.size()) return kNone;
-  const double expected = course.mean[age - back] - course.mean[age];
-  return expected < kLeastFall ? kNone : 1 - (course.losses[age - back] - course.losses[age]) / expected;
+constexpr double kLossBin = 0.04;
+constexpr std::size_t kFallBlocks = 6;
+int loss_bin(double loss) { return static_cast<int>(std::floor(loss / kLossBin)); }
+
+/// The part of the expected fall of the loss that did not come, over up to six hours. NaN: too little was to fall, or
+/// losses so high were not seen before.
+double ChannelFrame::lacking(const std::string& type, const std::deque<double>& losses) const {
+  constexpr double kLeastFall = 0.015;
+  double expected = 0;
+  for (std::size_t i = 1; i < losses.size(); ++i) {
+    const auto fall = falls_.find({type, loss_bin(losses[i])});
+    if (fall == falls_.end() || fall->second.blocks < kFallBlocks) return kNone;
+    expected += fall->second.sum / fall->second.blocks;
+  }
+  return expected < kLeastFall ? kNone : 1 - (losses.front() - losses.back()) / expected;
 }
 
 void ChannelFrame::compare_losses() {
   constexpr double kNewRun = 0.1;
-  constexpr std::size_t kMostBlocks = 2000;
+  constexpr std::size_t kLongest = 37, kShortest = 7;
   progress_ = kNone;
   std::map<std::string, std::pair<double, double>> losses;
   for (const WorkShare& work : now().work) {
@@ -252,19 +252,21 @@ void ChannelFrame::compare_losses() {
     const double loss = sum.first / sum.second;
     Course& course = courses_[type];
     const bool gap = now().start - course.last > now().length * 1.5;
-    if (gap || course.losses.empty() || loss > course.losses.back() + kNewRun) course.losses.clear();
+    if (gap || (!course.losses.empty() && std::abs(loss - course.losses.back()) > kNewRun)) course.losses.clear();
     course.last = now().start;
-    if (course.losses.size() >= kMostBlocks) continue;
     course.losses.push_back(loss);
-    const double lacks = lacking(course);
-    if (std::isfinite(lacks) && !(lacks <= progress_)) progress_ = lacks;
-    const std::size_t age = course.losses.size() - 1;
-    if (age >= course.mean.size()) {
-      course.mean.push_back(loss);
-      course.runs.push_back(1);
-    } else if (learning_) {
-      course.mean[age] += (loss - course.mean[age]) / ++course.runs[age];
+    if (course.losses.size() > kLongest) course.losses.pop_front();
+    if (learning_ && course.losses.size() >= kShortest) {
+      // By the middle of an hour, so that the noise of one block is not its own condition.
+      const std::size_t n = course.losses.size();
+      const double hour = (course.losses[n - kShortest] - course.losses[n - 1]) / (kShortest - 1);
+      Fall& fall = falls_[{type, loss_bin(course.losses[n - 1 - kShortest / 2])}];
+      fall.sum += hour;
+      ++fall.blocks;
     }
+    if (course.losses.size() < kShortest) continue;
+    const double lacks = lacking(type, course.losses);
+    if (std::isfinite(lacks) && !(lacks <= progress_)) progress_ = lacks;
   }
 }
 
@@ -283,12 +285,23 @@ bool ChannelFrame::settled() const {
   return high - low <= kChange * heat_middle_;
 }
 
-std::vector<double> ChannelFrame::surface(double heat, double air) const {
-  const double u = (heat / heat_middle_ - 1) / 0.25, w = (air - 10) / 5;
-  std::vector<double> x = {1, u, w, u * w, u * u, w * w};
-  for (const double a : kHeatBumps)
-    for (const double b : kAirBumps) x.push_back(bump(u - a, 0.5) * bump(w - b, 0.6));
-  return x;
+/// Powers of the racks, neighbours together, in the size of the whole.
+std::vector<double> ChannelFrame::groups(const SampleBlock& block) const {
+  std::vector<double> made(kGroups, 0);
+  const std::size_t racks = block.rack_power_w.size();
+  for (std::size_t r = 0; r < racks; ++r) made[r * kGroups / racks] += block.rack_power_w[r] / heat_middle_;
+  return made;
+}
+
+/// Where the heat is: of the racks' power, the part of the second half. 0: racks are not metered.
+double ChannelFrame::place(const SampleBlock& block) const {
+  const std::vector<double> power = groups(block);
+  double all = 0, second = 0;
+  for (std::size_t i = 0; i < kGroups; ++i) {
+    all += power[i];
+    if (i >= kGroups / 2) second += power[i];
+  }
+  return all > 0 ? second / all : 0;
 }
 
 std::vector<double> ChannelFrame::shares() const {
@@ -314,7 +327,7 @@ std::optional<ChannelReading> ChannelFrame::meters(Channel channel) const {
   const auto at = [&](Quantity quantity) { return value(b, quantity); };
   const auto or_zero = [&](Quantity quantity) { return std::isfinite(at(quantity)) ? at(quantity) : 0; };
   const double it = at(Quantity::it), out = at(Quantity::ups_out);
-  const bool on_grid = b.start >= battery_until_;
+  const bool on_grid = b.start >= battery_until_ && !(std::abs(at(Quantity::discharged)) > 0.002 * heat_middle_);
   const auto curve = [&](double load) {
     const double l = load / heat_middle_ - 1;
     return std::vector<double>{1, l, l * l};
@@ -323,9 +336,13 @@ std::optional<ChannelReading> ChannelFrame::meters(Channel channel) const {
     case Channel::balance: {
       if (!on_grid) return std::nullopt;
       const double used = at(Quantity::ups_in) + at(Quantity::chillers) + at(Quantity::pumps) + at(Quantity::fans);
+      // What else a building uses has its hours.
       std::vector<double> x = curve(heat(b));
-      const double day = std::fmod(b.start.seconds(), 86400.0) / 86400 * 2 * M_PI;
-      x.insert(x.end(), {std::sin(day), std::cos(day), std::sin(2 * day), std::cos(2 * day)});
+      x.resize(x.size() + 24, 0);
+      x[3 + static_cast<std::size_t>(std::fmod(b.start.seconds(), 86400.0) / 3600)] = 1;
+      // Each meter errs in proportion, within its class.
+      for (const Quantity part : {Quantity::chillers, Quantity::pumps, Quantity::fans})
+        x.push_back(at(part) / heat_middle_);
       // Storage is behind the UPS where these tell that they are on battery.
       const bool inside = std::isfinite(at(Quantity::on_battery));
       const double came = at(Quantity::utility) + or_zero(Quantity::generated);
@@ -338,8 +355,11 @@ std::optional<ChannelReading> ChannelFrame::meters(Channel channel) const {
           curve(heat(b)));
     case Channel::delivery_loss:
       return reading(out - it, curve(heat(b)));
-    case Channel::rack_sum:
-      return reading(at(Quantity::racks) - it, curve(heat(b)));
+    case Channel::rack_sum: {
+      std::vector<double> x = groups(b);
+      x.push_back(1);
+      return reading(at(Quantity::racks) - it, std::move(x));
+    }
     case Channel::gpu_sum: {
       const double gpu = at(Quantity::gpu_power) / middle_[static_cast<std::size_t>(Quantity::gpu_power)] - 1;
       double busy = 0;
@@ -380,34 +400,39 @@ std::optional<ChannelReading> ChannelFrame::cooling(Channel channel) const {
   const auto at = [&](Quantity quantity) { return value(b, quantity); };
   if (channel == Channel::set_point) return reading(at(Quantity::set_point), {1});
   if (channel == Channel::inlet_pattern) return reading(pattern_, {1});
-  if (channel == Channel::chiller_switches) return reading(at(Quantity::switches), {1});
   if (!settled()) return std::nullopt;
   const double felt = heat(b);
   const double wet = std::isfinite(at(Quantity::wet_bulb)) ? at(Quantity::wet_bulb) : at(Quantity::dry_bulb);
-  std::vector<double> x = surface(felt, wet);
+  const double load = felt / heat_middle_, where = place(b);
   const double fan = at(Quantity::fan_speed), pump = at(Quantity::pump_speed), on = at(Quantity::chillers_on);
   switch (channel) {
     case Channel::supply_error:
-      return reading(at(Quantity::supply) - at(Quantity::set_point), std::move(x));
+      return reading(at(Quantity::supply) - at(Quantity::set_point), {load, where, wet});
     case Channel::chillers:
-      return reading(at(Quantity::chillers), std::move(x));
+      // Those that stand still say nothing of how well they run.
+      if (on < 0.9) return std::nullopt;
+      return std::isfinite(on) ? reading(at(Quantity::chillers), {load, where, wet, on})
+                               : reading(at(Quantity::chillers), {load, where, wet});
     case Channel::chillers_on:
-      return reading(on, std::move(x));
+      return reading(on, {load, where, wet});
+    case Channel::chiller_switches:
+      return reading(at(Quantity::switches), {load, where, wet});
     case Channel::fans:
-      if (std::isfinite(fan)) x.insert(x.end(), {fan, fan * fan, fan * fan * fan});
-      return reading(at(Quantity::fans), std::move(x));
+      return reading(at(Quantity::fans), {load, where, wet});
     case Channel::fan_speed:
-      return reading(fan, std::move(x));
-    case Channel::pumps:
+      return reading(fan, {load, where});
+    case Channel::pumps: {
+      std::vector<double> x = {1, load, load * load, load * load * load};
       if (std::isfinite(pump)) x.insert(x.end(), {pump, pump * pump, pump * pump * pump});
-      if (std::isfinite(on)) x.push_back(on);
+      if (std::isfinite(on)) x.insert(x.end(), {std::max(on, 1.0), std::max(on, 2.0)});
       return reading(at(Quantity::pumps), std::move(x));
+    }
     case Channel::pump_speed:
-      return reading(pump, std::move(x));
+      return reading(pump, {load, where});
     case Channel::temperature_rise:
-      return reading(at(Quantity::back) - at(Quantity::supply), std::move(x));
+      return reading(at(Quantity::back) - at(Quantity::supply), {load, where});
     case Channel::inlet_level:
-      return reading(inlet_mean(b).value_or(kNone) - at(Quantity::supply), std::move(x));
+      return reading(inlet_mean(b).value_or(kNone) - at(Quantity::supply), {load, where});
     default:
       return std::nullopt;
   }
@@ -422,13 +447,20 @@ std::optional<ChannelReading> ChannelFrame::boards(Channel channel) const {
   switch (channel) {
     case Channel::gpu_power:
     case Channel::gpu_clock: {
+      // Boards that idle say nothing of those that work.
+      double busy = 0;
+      for (const WorkShare& work : b.work) busy += work.share;
+      if (!b.work.empty() && busy < 0.3) return std::nullopt;
       std::vector<double> x = shares();
       x.push_back(1);
       if (channel == Channel::gpu_power) x.push_back(warm);
       return reading(at(channel == Channel::gpu_power ? Quantity::gpu_power : Quantity::gpu_clock), std::move(x));
     }
-    case Channel::gpu_temperature:
-      return reading(at(Quantity::gpu_temperature), {1, power, power * power, warm});
+    case Channel::gpu_temperature: {
+      // Cold plates feel the towers.
+      const double wet = std::isfinite(at(Quantity::wet_bulb)) ? at(Quantity::wet_bulb) : 10;
+      return reading(at(Quantity::gpu_temperature), {power, place(b), wet});
+    }
     case Channel::gpu_throttled:
       return reading(at(Quantity::gpu_throttled), {1});
     case Channel::ecc_rate:
@@ -474,23 +506,26 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
     return std::isfinite(m) && m > 0 ? m : 1.0;
   };
   const double h = heat_middle_;
-  const auto surface_of = [&](double size, std::size_t more) {
-    std::vector<double> sd(6 + kHeatBumps.size() * kAirBumps.size() + more, size / 2);
-    std::fill_n(sd.begin(), 6, size);
-    std::fill_n(sd.end() - static_cast<std::ptrdiff_t>(more), more, size);
-    sd[0] = 3 * size;
-    return sd;
-  };
   const auto counted = [&](Quantity quantity) -> std::size_t {
     return std::isfinite(middle_[static_cast<std::size_t>(quantity)]) ? 1 : 0;
   };
   switch (channel) {
-    case Channel::balance:
-      return {0.3 * h, 0.3 * h, 0.1 * h, 0.02 * h, 0.02 * h, 0.01 * h, 0.01 * h};
+    case Channel::balance: {
+      std::vector<double> sd(30, 0.02 * h);
+      std::fill_n(sd.end() - 3, 3, 0.006 * h);
+      sd[0] = sd[1] = 0.3 * h;
+      sd[2] = 0.1 * h;
+      return sd;
+    }
     case Channel::ups_loss:
     case Channel::delivery_loss:
-    case Channel::rack_sum:
       return {0.2 * h, 0.2 * h, 0.1 * h};
+    case Channel::rack_sum: {
+      // A meter of class 1, and what no rack's meter sees.
+      std::vector<double> sd(kGroups, 0.01 * h);
+      sd.push_back(0.2 * h);
+      return sd;
+    }
     case Channel::gpu_sum:
       return {2 * h, 1 * h, 0.3 * h, 0.5 * h, 0.05 * h};
     case Channel::balance_scatter:
@@ -501,22 +536,10 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
       return {20, 2, 0.5};
     case Channel::set_point:
       return {50};
-    case Channel::supply_error:
-      return surface_of(1, 0);
-    case Channel::chillers:
-      return surface_of(0.1 * h, 0);
-    case Channel::chillers_on:
-      return surface_of(2, 0);
-    case Channel::fans:
-      return surface_of(0.03 * h, 3 * counted(Quantity::fan_speed));
-    case Channel::pumps:
-      return surface_of(0.03 * h, 3 * counted(Quantity::pump_speed) + counted(Quantity::chillers_on));
-    case Channel::fan_speed:
-    case Channel::pump_speed:
-      return surface_of(0.3, 0);
-    case Channel::temperature_rise:
-    case Channel::inlet_level:
-      return surface_of(4, 0);
+    case Channel::pumps: {
+      const std::size_t more = 3 * counted(Quantity::pump_speed) + 2 * counted(Quantity::chillers_on);
+      return std::vector<double>(4 + more, 0.05 * h);
+    }
     case Channel::gpu_power: {
       std::vector<double> sd(kSlots, 2 * middle(Quantity::gpu_power));
       sd.insert(sd.end(), {2 * middle(Quantity::gpu_power), 0.05 * middle(Quantity::gpu_power)});
@@ -524,8 +547,6 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
     }
     case Channel::gpu_clock:
       return std::vector<double>(kSlots + 1, 2 * middle(Quantity::gpu_clock));
-    case Channel::gpu_temperature:
-      return {100, 50, 20, 10};
     case Channel::ecc_rate:
       return {5 * middle(Quantity::ecc_rate)};
     case Channel::link_rate:
@@ -548,10 +569,13 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::ups_loss:
     case Channel::delivery_loss:
     case Channel::rack_sum:
-    case Channel::chillers:
-    case Channel::fans:
     case Channel::pumps:
       return 1e-4 * h;
+    case Channel::chillers:
+    case Channel::fans:
+      return 3e-4 * h;
+    case Channel::chillers_on:
+      return 0.15;
     case Channel::gpu_sum:
       return 3e-4 * h;
     case Channel::set_point:
@@ -583,10 +607,94 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::voltage:
       return 3e-4 * middle(Quantity::voltage);
     case Channel::chiller_switches:
+      return 0.15;
     case Channel::restarts:
       return 0.02;
     default:
       return 0.05;
+  }
+}
+
+double ChannelFrame::least_shift(Channel channel) const {
+  const auto middle = [&](Quantity quantity) {
+    const double m = middle_[static_cast<std::size_t>(quantity)];
+    return std::isfinite(m) && m > 0 ? m : 1.0;
+  };
+  const double h = heat_middle_;
+  switch (channel) {
+    case Channel::balance:
+    case Channel::ups_loss:
+    case Channel::delivery_loss:
+      return 3e-4 * h;
+    case Channel::rack_sum:
+    case Channel::gpu_sum:
+      return 1.5e-3 * h;
+    case Channel::chillers:
+    case Channel::fans:
+      return 1e-3 * h;
+    case Channel::pumps:
+      return 5e-4 * h;
+    case Channel::set_point:
+    case Channel::supply_error:
+    case Channel::temperature_rise:
+      return 0.2;
+    case Channel::inlet_level:
+    case Channel::inlet_pattern:
+      return 0.3;
+    case Channel::chillers_on:
+      return 0.1;
+    case Channel::chiller_switches:
+      return 0.05;
+    case Channel::fan_speed:
+    case Channel::pump_speed:
+      return 0.01;
+    case Channel::gpu_power:
+    case Channel::gpu_clock:
+      return 4e-3 * middle(channel == Channel::gpu_power ? Quantity::gpu_power : Quantity::gpu_clock);
+    case Channel::gpu_temperature:
+      return 0.5;
+    case Channel::tokens:
+    case Channel::utilisation:
+    case Channel::utilisation_scatter:
+      return 0.01;
+    case Channel::loss_progress:
+      return 0.2;
+    case Channel::voltage:
+      return 4e-3 * middle(Quantity::voltage);
+    case Channel::newcomer:
+    case Channel::shared:
+      return 0.01;
+    default:
+      return 0;
+  }
+}
+
+std::optional<NeighbourRule> ChannelFrame::neighbours(Channel channel) const {
+  // Of the load, of where it is, in K of wet bulb, of running chillers.
+  constexpr double kLoad = 0.04, kPlace = 0.03, kAir = 0.8, kOn = 0.3;
+  const double least = least_sd(channel);
+  switch (channel) {
+    case Channel::supply_error:
+    case Channel::chillers_on:
+    case Channel::chiller_switches:
+    case Channel::gpu_temperature:
+      return NeighbourRule{{kLoad, kPlace, kAir}, least, 0};
+    case Channel::fans:
+      return NeighbourRule{{kLoad, kPlace, kAir}, least, 0.01};
+    case Channel::chillers: {
+      // Like chillers differ by a few percent, and which of them leads changes.
+      constexpr double kAlike = 0.02;
+      if (std::isfinite(middle_[static_cast<std::size_t>(Quantity::chillers_on)]))
+        return NeighbourRule{{kLoad, kPlace, kAir, kOn}, least, kAlike};
+      return NeighbourRule{{kLoad, kPlace, kAir}, least, kAlike};
+    }
+    case Channel::fan_speed:
+    case Channel::pump_speed:
+    case Channel::temperature_rise:
+    case Channel::inlet_level:
+      return NeighbourRule{{kLoad, kPlace}, least, 0};
+    default:
+      return std::nullopt;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "facility/neighbours.h"
 #include "facility/sample_block.h"
 
 namespace flyball::facility {
@@ -93,8 +94,12 @@ class ChannelFrame {
   std::vector<double> prior_sd(Channel channel) const;
   /// Smaller scatter is not believed.
   double least_sd(Channel channel) const;
+  /// Smaller differences, however long they last, are nobody's fault: what models leave and meters' classes allow.
+  double least_shift(Channel channel) const;
   /// Mostly the same value: its scatter is that of all blocks, not of the middle ones.
   static bool rare(Channel channel);
+  /// Of channels that are compared with times alike instead of a formula; their `x` are the conditions.
+  std::optional<NeighbourRule> neighbours(Channel channel) const;
   /// Which rack `inlet_pattern` spoke of last, from 0.
   std::size_t warmest_rack() const { return warmest_; }
 
@@ -103,19 +108,22 @@ class ChannelFrame {
     double level = 0, power_slope = 0, power_middle = 0;
     bool known = false;
   };
-  /// How a training's loss falls with the blocks since it began.
+  /// A training's losses, block by block, as long as it goes on without a gap.
   struct Course {
-    std::vector<double> mean;
-    std::vector<std::uint32_t> runs;
-    std::vector<double> losses;  ///< of the run that goes on
+    std::deque<double> losses;
     WallTime last;
+  };
+  /// How fast losses fell in the reference, by how high they were.
+  struct Fall {
+    double sum = 0;
+    std::uint32_t blocks = 0;
   };
   /// A job's own rates, learned when it is first seen.
   struct Work {
     double tokens = 0, utilisation = 0, scatter = 0;
     std::uint32_t token_blocks = 0, utilisation_blocks = 0;
   };
-  static constexpr std::size_t kSlots = 40;
+  static constexpr std::size_t kSlots = 40, kGroups = 32;
 
   const SampleBlock& now() const { return history_.back(); }
   double heat(const SampleBlock& block) const;
@@ -131,8 +139,9 @@ class ChannelFrame {
   void compare_racks();
   void compare_work();
   void compare_losses();
-  double lacking(const Course& course) const;
-  std::vector<double> surface(double heat, double air) const;
+  double lacking(const std::string& type, const std::deque<double>& losses) const;
+  std::vector<double> groups(const SampleBlock& block) const;
+  double place(const SampleBlock& block) const;
   std::vector<double> shares() const;
 
   std::array<double, kQuantities> middle_{};
@@ -142,6 +151,7 @@ class ChannelFrame {
   std::map<PhaseKey, std::size_t> slots_;
   std::map<PhaseKey, Work> work_;
   std::map<std::string, Course> courses_;
+  std::map<std::pair<std::string, int>, Fall> falls_;
   std::set<std::string> usual_;
   std::deque<SampleBlock> history_;
   bool learning_ = true;

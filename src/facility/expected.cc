@@ -102,7 +102,9 @@ Surprise Expected::take(WallTime at, std::span<const double> x, double y) {
   const double doubt = std::sqrt(std::max(forecast.sd * forecast.sd - noise * noise, 0.0));
   made.expected = forecast.mean;
   made.difference = y - forecast.mean;
+  made.sd = forecast.sd;
   made.z = made.difference / forecast.sd;
+  made.doubt = doubt / noise;
   made.known = doubt <= kNewDoubt * noise;
   if (made.known) return made;
   if (std::abs(made.z) < kAbsurd) {

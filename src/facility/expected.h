@@ -22,6 +22,8 @@ struct Surprise {
   double difference = 0;  ///< measured less expected
   /// In standard deviations of a mean over long runs: differences are worth as much as independent ones.
   double z = 0;
+  double sd = 1;       ///< one of them
+  double doubt = 0;    ///< of the expectation, in that
   bool known = false;  ///< the conditions were seen before; else the block teaches and is not judged
 };
 
