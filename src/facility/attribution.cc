@@ -56,7 +56,7 @@ const std::vector<Form>& forms() {
        "set_point",
        {{C::set_point, 0}},
        {},
-       both(kCooling, {C::gpu_temperature, C::gpu_power, C::gpu_sum, C::gpu_throttled, C::balance_scatter})},
+       both(kCooling, {C::gpu_temperature, C::gpu_throttled, C::balance_scatter})},
       {Cause::fouling,
        "tower",
        {{C::fans, 1}},
@@ -88,7 +88,7 @@ const std::vector<Form>& forms() {
        {{C::fan_speed, 1}, {C::inlet_level, -1}},
        {},
        {C::fans, C::pumps, C::pump_speed, C::temperature_rise, C::chillers, C::inlet_pattern, C::gpu_temperature,
-        C::gpu_power, C::gpu_sum, C::supply_error},
+        C::supply_error},
        [](const AttributionInput& in) { return follows(in.fans_follow); }},
       {Cause::fan_or_pump,
        "fixed_pump",
@@ -96,7 +96,7 @@ const std::vector<Form>& forms() {
        {},
        {C::pumps, C::supply_error, C::chillers, C::chillers_on, C::chiller_switches, C::fans, C::inlet_level},
        [](const AttributionInput& in) { return follows(in.pumps_follow); }},
-      {Cause::ups_mode, "ups", {}, {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}}, {}},
+      {Cause::ups_mode, "ups", {}, {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}}, kCooling},
       {Cause::rack_heat,
        "inlets",
        {{C::inlet_pattern, 1}},
@@ -126,16 +126,20 @@ const std::vector<Form>& forms() {
        {},
        {C::gpu_temperature, C::loss_progress},
        with_software},
-      {Cause::scheduling_mix, "shared", {{C::shared, 1}}, {}, both(kBoards, {C::newcomer, C::restarts, C::gpu_sum})},
+      {Cause::scheduling_mix,
+       "shared",
+       {{C::shared, 1}, {C::tokens, -1}, {C::newcomer, 1}},
+       {},
+       both(kBoards, {C::restarts, C::gpu_sum, C::gpu_scatter})},
       {Cause::scheduling_mix,
        "contention",
-       {{C::newcomer, 1}, {C::tokens, -1}},
+       {{C::tokens, -1}, {C::newcomer, 1}, {C::utilisation, -1}},
        {},
-       both(kBoards, {C::shared, C::restarts, C::gpu_sum})},
+       both(kBoards, {C::shared, C::restarts, C::gpu_sum, C::gpu_scatter})},
       {Cause::model_behaviour,
        "utilisation",
-       {{C::utilisation, -1}, {C::tokens, -1}, {C::gpu_power, -1}},
-       {},
+       {{C::utilisation, -1}, {C::gpu_power, -1}},
+       {{C::utilisation, 1}, {C::tokens, 1}},
        {C::utilisation_scatter, C::loss_progress, C::gpu_scatter, C::gpu_temperature}},
       {Cause::model_behaviour,
        "plateau",
@@ -210,13 +214,14 @@ double evidence(double z) {
 constexpr double kMoved = 3;      // sd from which a channel counts as moved
 constexpr double kMay = 0.7;      // of its evidence counts where a channel only may follow
 constexpr double kOneMore = 0.7;  // for each free size
-constexpr double kTolerance = 0.25;
+/// Sizes of one fault in two meters' relations agree within so much; others move by so much of it at most.
+constexpr double kTolerance = 0.15, kBeside = 0.03;
 
 struct Scored {
   double score = 0;
   bool possible = false;
   bool explains_trigger = false;
-  std::vector<Channel> moved;
+  std::vector<Channel> moved, following;
 };
 
 void score_rigid(const Form& form, const AttributionInput& in, Scored& made) {
@@ -236,9 +241,11 @@ void score_rigid(const Form& form, const AttributionInput& in, Scored& made) {
     if (!usable(mark.channel)) continue;
     const ChannelShift& s = in.shifts[static_cast<std::size_t>(mark.channel)];
     const double expected = size * mark.way;
-    const double sd = std::hypot(s.sd, kTolerance * expected);
+    const double sd = std::hypot(s.sd, mark.way == 0 ? kBeside * size : kTolerance * expected);
     const double left = evidence((s.shift - expected) / sd);
-    made.score += mark.way == 0 ? -left : evidence(s.z) - left;
+    const bool counted =
+        std::any_of(form.core.begin(), form.core.end(), [&](const Mark& core) { return core.channel == mark.channel; });
+    made.score += mark.way == 0 || counted ? -left : evidence(s.z) - left;
     if (mark.way == 0) continue;
     if (std::abs(s.z) >= kMoved && s.shift * expected > 0) {
       made.moved.push_back(mark.channel);
@@ -265,6 +272,10 @@ Scored score_of(const Form& form, const AttributionInput& in) {
     if (right && std::abs(z) >= kMoved) made.moved.push_back(mark.channel);
   }
   score_rigid(form, in, made);
+  for (const Mark& mark : form.core)
+    if (std::find(made.moved.begin(), made.moved.end(), mark.channel) == made.moved.end())
+      made.following.push_back(mark.channel);
+  made.following.insert(made.following.end(), form.may.begin(), form.may.end());
   for (const Channel channel : form.may) {
     const auto i = static_cast<std::size_t>(channel);
     if (!in.shifts[i].known || in.ignored[i]) continue;
@@ -287,7 +298,7 @@ std::vector<Candidate> attribute(const AttributionInput& input) {
     if (!scored.possible || !scored.explains_trigger) continue;
     const auto [entry, fresh] = best.try_emplace(form.cause);
     if (!fresh && entry->second.score >= scored.score) continue;
-    entry->second = {form.cause, form.name, scored.score, 0, std::move(scored.moved), form.may};
+    entry->second = {form.cause, form.name, scored.score, 0, std::move(scored.moved), std::move(scored.following)};
   }
   std::vector<Candidate> made;
   for (auto& [cause, candidate] : best) made.push_back(std::move(candidate));

@@ -110,8 +110,9 @@ void CauseWatch::judge(const SampleBlock& block) {
         expectation = surprise.expected;
         const double z = std::clamp(surprise.z, -kMostOfBlock, kMostOfBlock);
         const double nothing = frame_.least_shift(channel) / surprise.sd;
-        w.up.add(z, options_.slow_allowance + nothing, at);
-        w.down.add(-z, options_.slow_allowance + nothing, at);
+        const double slow = (ChannelFrame::rare(channel) ? 1.0 / 3 : 1) * options_.slow_allowance + nothing;
+        w.up.add(z, slow, at);
+        w.down.add(-z, slow, at);
         w.fast_up.add(z, options_.fast_allowance + nothing, at);
         w.fast_down.add(-z, options_.fast_allowance + nothing, at);
       }
@@ -188,7 +189,7 @@ bool CauseWatch::explained(Channel channel, const Episode* but) const {
   for (const Episode& episode : episodes_) {
     if (&episode == but || episode.to || episode.candidates.empty()) continue;
     const Candidate& best = episode.candidates.front();
-    for (const std::vector<Channel>* list : {&best.moved, &best.following})
+    for (const std::vector<Channel>* list : {&best.moved, &best.following, &episode.also})
       if (std::find(list->begin(), list->end(), channel) != list->end()) return true;
   }
   return false;
@@ -268,15 +269,16 @@ void CauseWatch::follow_episodes() {
   }
 }
 
-/// The same cause shows again soon after it seemed over: it has not been.
+/// The same cause shows in one more channel, or again soon after it seemed over: it is one finding.
 bool CauseWatch::resumed(const Episode& fresh) {
   constexpr std::size_t kSoon = 288;
   if (fresh.candidates.empty()) return false;
+  const Candidate& now = fresh.candidates.front();
   for (Episode& before : episodes_) {
-    if (!before.to || before.candidates.empty() || *before.to + kSoon < fresh.from) continue;
-    const Candidate &a = before.candidates.front(), &b = fresh.candidates.front();
-    if (a.cause != b.cause || a.form != b.form) continue;
+    if (before.candidates.empty() || before.candidates.front().cause != now.cause) continue;
+    if (before.to && (*before.to + kSoon < fresh.from || before.candidates.front().form != now.form)) continue;
     before.to.reset();
+    before.also.push_back(fresh.trigger);
     attribute_episode(before);
     return true;
   }
@@ -289,7 +291,7 @@ void CauseWatch::begin_episodes() {
     double most = 1;
     std::size_t from = 0;
     for_channels([&](Channel channel) {
-      if (explained(channel, nullptr)) return;
+      if (ChannelFrame::only_context(channel) || explained(channel, nullptr)) return;
       for (const Episode& episode : episodes_)
         if (!episode.to && episode.trigger == channel) return;
       const Watched& w = watched(channel);
@@ -310,11 +312,7 @@ void CauseWatch::begin_episodes() {
     episode.trigger = loudest;
     episode.from = std::min(from, times_.size() - 1);
     attribute_episode(episode);
-    if (!resumed(episode)) {
-      episodes_.push_back(episode);
-    } else {
-      forget(episode);
-    }
+    if (!resumed(episode)) episodes_.push_back(episode);
   }
 }
 

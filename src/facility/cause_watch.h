@@ -93,6 +93,7 @@ class CauseWatch {
     std::size_t from = 0;
     std::optional<std::size_t> to;
     std::vector<Candidate> candidates;
+    std::vector<Channel> also;  ///< that showed it later
     Shifts shifts{};
     std::size_t rack = 0;
     bool told = false;

@@ -45,7 +45,7 @@ constexpr std::array<ChannelInfo, kChannels> kInfo = {{
     {Channel::utilisation, "utilisation", "1", "a job's utilisation at equal phase, logarithm"},
     {Channel::utilisation_scatter, "utilisation_scatter", "1", "scatter of a job's utilisation within a block"},
     {Channel::loss_progress, "loss_progress", "1", "fall of the training loss in an hour, against runs before"},
-    {Channel::restarts, "restarts", "1", "jobs that start, a block"},
+    {Channel::restarts, "restarts", "1", "jobs that ran and began again, a block"},
     {Channel::shared, "shared", "1", "GPUs that more than one job has"},
     {Channel::newcomer, "newcomer", "1", "GPUs of types of jobs that hardly ran before"},
     {Channel::voltage, "voltage", "V", "at the racks"},
@@ -418,7 +418,7 @@ std::optional<ChannelReading> ChannelFrame::cooling(Channel channel) const {
     case Channel::chiller_switches:
       return reading(at(Quantity::switches), {load, where, wet});
     case Channel::fans:
-      return reading(at(Quantity::fans), {load, where, wet});
+      return reading(at(Quantity::fans), {load, where, wet, std::isfinite(on) ? on : 0});
     case Channel::fan_speed:
       return reading(fan, {load, where});
     case Channel::pumps: {
@@ -609,7 +609,7 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::chiller_switches:
       return 0.15;
     case Channel::restarts:
-      return 0.02;
+      return 0.15;
     default:
       return 0.05;
   }
@@ -639,6 +639,7 @@ double ChannelFrame::least_shift(Channel channel) const {
     case Channel::temperature_rise:
       return 0.2;
     case Channel::inlet_level:
+      return 0.06;
     case Channel::inlet_pattern:
       return 0.3;
     case Channel::chillers_on:
@@ -654,6 +655,7 @@ double ChannelFrame::least_shift(Channel channel) const {
     case Channel::gpu_temperature:
       return 0.5;
     case Channel::tokens:
+      return 0.02;
     case Channel::utilisation:
     case Channel::utilisation_scatter:
       return 0.01;
@@ -680,7 +682,7 @@ std::optional<NeighbourRule> ChannelFrame::neighbours(Channel channel) const {
     case Channel::gpu_temperature:
       return NeighbourRule{{kLoad, kPlace, kAir}, least, 0};
     case Channel::fans:
-      return NeighbourRule{{kLoad, kPlace, kAir}, least, 0.01};
+      return NeighbourRule{{kLoad, kPlace, kAir, kOn}, least, 0.01};
     case Channel::chillers: {
       // Like chillers differ by a few percent, and which of them leads changes.
       constexpr double kAlike = 0.02;
@@ -696,6 +698,11 @@ std::optional<NeighbourRule> ChannelFrame::neighbours(Channel channel) const {
     default:
       return std::nullopt;
   }
+}
+
+bool ChannelFrame::only_context(Channel channel) {
+  return channel == Channel::newcomer || channel == Channel::loss_progress || channel == Channel::temperature_rise ||
+         channel == Channel::inlet_level;
 }
 
 bool ChannelFrame::rare(Channel channel) {

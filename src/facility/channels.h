@@ -98,6 +98,8 @@ class ChannelFrame {
   double least_shift(Channel channel) const;
   /// Mostly the same value: its scatter is that of all blocks, not of the middle ones.
   static bool rare(Channel channel);
+  /// Speaks for or against causes, and is nobody's fault by itself.
+  static bool only_context(Channel channel);
   /// Of channels that are compared with times alike instead of a formula; their `x` are the conditions.
   std::optional<NeighbourRule> neighbours(Channel channel) const;
   /// Which rack `inlet_pattern` spoke of last, from 0.

@@ -281,8 +281,9 @@ void BlockBuilder::add_jobs(const FacilitySample& sample) {
     starting[job.type] = starting[job.type] || job.phase == Phase::startup;
   }
   sums_[static_cast<std::size_t>(Quantity::jobs)].add(all);
+  // One that was there already.
   for (const auto& [type, starts] : starting)
-    if (starts && samples_ > 1 && !starting_[type]) ++starts_;
+    if (const auto before = starting_.find(type); starts && before != starting_.end() && !before->second) ++starts_;
   starting_ = std::move(starting);
   for (const JobShare& job : sample.jobs) {
     Work& work = work_[PhaseKey{job.type, job.phase}];

@@ -47,7 +47,7 @@ enum class Quantity : std::uint8_t {
   link_rate,   ///< per second
   on_battery,  ///< fraction of the time
   jobs,        ///< sum of the shares of all jobs
-  starts,      ///< jobs that were found starting, a block
+  starts,      ///< jobs that ran and began again, a block
   switches,    ///< chillers that came or went, a block
   // Scatter within the block, of a sample.
   it_sd,
