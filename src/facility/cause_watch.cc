@@ -370,13 +370,22 @@ std::vector<Channel> CauseWatch::missing() const {
   return made;
 }
 
-std::optional<CauseWatch::Look> CauseWatch::look(Channel channel) const {
+std::optional<CauseWatch::Look> CauseWatch::look_at(Channel channel, std::size_t block) const {
   const Watched& w = watched(channel);
-  if (w.expectations.empty() || !std::isfinite(w.expectations.back())) return std::nullopt;
-  const std::size_t n = w.differences.size();
-  const double difference = w.differences[n - 1] - (n < 2 ? 0 : w.differences[n - 2]);
-  const double sd = w.sds[n - 1] - (n < 2 ? 0 : w.sds[n - 2]);
-  return Look{w.expectations.back() + difference, w.expectations.back(), sd};
+  if (!std::isfinite(w.expectations[block])) return std::nullopt;
+  const auto own = [&](const std::vector<double>& sums) { return sums[block] - (block == 0 ? 0 : sums[block - 1]); };
+  return Look{w.expectations[block] + own(w.differences), w.expectations[block], own(w.sds)};
+}
+
+std::optional<CauseWatch::Look> CauseWatch::look(Channel channel) const {
+  return times_.empty() ? std::nullopt : look_at(channel, times_.size() - 1);
+}
+
+std::vector<CauseWatch::Point> CauseWatch::history(Channel channel) const {
+  std::vector<Point> made;
+  for (std::size_t i = 0; i < times_.size(); ++i)
+    if (const auto look = look_at(channel, i)) made.push_back({times_[i], *look});
+  return made;
 }
 
 }  // namespace flyball::facility

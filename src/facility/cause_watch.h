@@ -64,8 +64,15 @@ class CauseWatch {
     double measured = 0, expected = 0, sd = 0;
   };
   std::optional<Look> look(Channel channel) const;
+  /// Of all blocks since the reference; gaps are left out.
+  struct Point {
+    WallTime at;
+    Look look;
+  };
+  std::vector<Point> history(Channel channel) const;
 
  private:
+  std::optional<Look> look_at(Channel channel, std::size_t block) const;
   struct Sum {
     double value = 0;
     std::size_t since = 0;
