@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/meter_profile.h"
 #include "cli/progress.h"
+#include "cli/record_facility.h"
 #include "cli/record_nodes.h"
 #include "cli/signals.h"
 #include "control/board_reader.h"
@@ -38,8 +39,9 @@ struct Options {
   std::vector<std::string> set;
   std::uint64_t seed = 1;
   std::string duration;
-  std::string interval = "0.5s";
   std::vector<std::string> meters;
+  std::string interval;  ///< empty: 0.5 s, of a building 10 s
+  FacilityTwinOptions building;
 };
 
 /// What is recorded, on which clock.
@@ -199,7 +201,9 @@ report::Json json_of(const Outcome& outcome) {
 Result<> record(const Options& options, Context& context) {
   const std::string path = context.out.take_path();
   if (path.empty()) return fail(ErrorCode::input, "no file is named", "--output", "flyball record --output run.fbr");
-  FLYBALL_ASSIGN(const Seconds interval, parse_seconds(options.interval));
+  const bool building = options.source == "twin" && is_facility(context, options.scenario);
+  const char* const usual = building ? "10s" : "0.5s";
+  FLYBALL_ASSIGN(const Seconds interval, parse_seconds(options.interval.empty() ? usual : options.interval));
   if (interval < Seconds(0.05) || interval > Seconds(3600)) {
     return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
                 "--interval");
@@ -207,6 +211,16 @@ Result<> record(const Options& options, Context& context) {
   if (!options.meters.empty() && options.source != "meters") {
     return fail(ErrorCode::input, "the source " + options.source + " has no meters", "--meter", "--source meters");
   }
+  if (building) {
+    FacilityTwinOptions twin = options.building;
+    twin.scenario = options.scenario;
+    twin.set = options.set;
+    twin.seed = options.seed;
+    twin.duration = options.duration;
+    return record_facility(twin, interval, path, context);
+  }
+  if (!options.building.fault.empty())
+    return fail(ErrorCode::input, "only a simulated building takes a fault", "--fault", "--scenario facility-1000");
   if (options.source == "twin-nodes") {
     FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
     FLYBALL_ASSIGN(const Seconds lasting, parse_duration(options.duration.empty() ? "10min" : options.duration));
@@ -268,6 +282,7 @@ void add_record(Registry& registry) {
            "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
            "  flyball record --source meters --meter rack12.conf --meter ups.conf --interval 10s --output row3.fbr\n"
            "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
+           "  flyball record --scenario facility-1000 --fault set_point --output building.csv\n"
            "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
            "loses 5 s at most."},
       [options](Context& context) { return record(*options, context); });
@@ -291,9 +306,9 @@ void add_record(Registry& registry) {
       ->take_all();
   command.add_option("--duration", options->duration, "How long (default: the twin 10min, else until stopped)")
       ->type_name("TIME");
-  command.add_option("--interval", options->interval, "Between rounds of reads")
-      ->type_name("TIME")
-      ->capture_default_str();
+  command.add_option("--interval", options->interval, "Between rounds of reads (0.5s; of a building 10s)")
+      ->type_name("TIME");
+  add_fault(command, options->building);
 }
 
 }  // namespace flyball::cli
