@@ -63,7 +63,7 @@ Result<std::vector<evaluate::Subject>> load_scenarios(const Options& options, Co
   std::vector<evaluate::Subject> subjects;
   for (const std::string& name : options.scenarios) {
     FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, name));
-    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+    FLYBALL_TRY(twin::override_parameters(scenario, options.set));
     FLYBALL_ASSIGN(evaluate::Subject subject, evaluate::twin_subject(scenario, options.seed));
     subjects.push_back(std::move(subject));
   }

@@ -76,7 +76,7 @@ Result<> open_meters(const Options& options, Context& context, Source& source) {
 Result<twin::Scenario> scenario_of(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  FLYBALL_TRY(twin::override_parameters(scenario, options.set));
   scenario.parameters.seed = options.seed;
   return scenario;
 }

@@ -210,7 +210,7 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
                  parse_duration(options.duration.empty() ? kDefaultDuration : options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  FLYBALL_TRY(twin::override_parameters(scenario, options.set));
   scenario.parameters.seed = options.seed;
   const std::string ledger_path = ledger_path_of(settings.run.state_dir);
   if (context.options.dry_run) return say_plan(options, scenario, objective, duration, ledger_path, context);
