@@ -293,6 +293,7 @@ Result<> run(const Options& options, Context& context) {
     return fail(ErrorCode::input, "one of --curves and --scenario is needed, and only one", {},
                 "give either --curves FILE or --scenario NAME");
   }
+  FLYBALL_TRY(check_report_path(options.report));
   std::vector<curve::MeasuredCurve> curves;
   if (options.scenarios.empty()) {
     FLYBALL_ASSIGN(curves, load(options));

@@ -9,14 +9,18 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/arguments.h"
+#include "cli/meter_profile.h"
 #include "cli/progress.h"
 #include "cli/record_nodes.h"
 #include "cli/signals.h"
+#include "control/board_reader.h"
+#include "control/meter_reader.h"
 #include "control/sampler.h"
 #include "control/twin_progress.h"
 #include "device/nvml/nvml_api.h"
 #include "device/twin/twin_driver.h"
 #include "device/worker/worker_driver.h"
+#include "meter/open.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "series/recording_writer.h"
@@ -35,6 +39,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::string duration;
   std::string interval = "0.5s";
+  std::vector<std::string> meters;
 };
 
 /// What is recorded, on which clock.
@@ -43,10 +48,28 @@ struct Source {
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
   std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
+  std::vector<std::pair<meter::Profile, std::unique_ptr<meter::Meter>>> meters;
   Clock* clock = nullptr;
   std::string name;
+  std::string boot_id;  ///< of meters: none, their times are anchored to UTC
   bool real_time = false;
 };
+
+Result<> open_meters(const Options& options, Context& context, Source& source) {
+  if (options.meters.empty()) {
+    return fail(ErrorCode::input, "no meter is named", "--meter",
+                "flyball record --source meters --meter rack12.conf --output rack12.fbr");
+  }
+  for (const std::string& name : options.meters) {
+    FLYBALL_ASSIGN(meter::Profile profile, load_meter_profile(name, context));
+    FLYBALL_ASSIGN(std::unique_ptr<meter::Meter> meter, meter::open_meter(profile, context.clock));
+    source.name += (source.name.empty() ? "meters " : ", ") + profile.id;
+    source.meters.emplace_back(std::move(profile), std::move(meter));
+  }
+  source.clock = &context.clock;
+  source.real_time = true;
+  return {};
+}
 
 Result<twin::Scenario> scenario_of(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
@@ -66,6 +89,8 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
     source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
+    FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
+    source->boot_id = epoch.boot_id;
     return source;
   }
   if (options.source == "nvml") {
@@ -74,10 +99,26 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->real_time = true;
     FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
     source->name = fmt::format("nvml {}", epoch.version);
+    source->boot_id = epoch.boot_id;
+    return source;
+  }
+  if (options.source == "meters") {
+    FLYBALL_TRY(open_meters(options, context, *source));
     return source;
   }
   return fail(ErrorCode::unsupported, fmt::format("the source '{}' is not there", options.source), "--source",
-              "use twin, twin-nodes or nvml");
+              "use twin, twin-nodes, nvml or meters");
+}
+
+Result<std::unique_ptr<control::RoundReader>> reader_of(Source& source, Context& context,
+                                                        series::RecordingWriter& writer) {
+  if (source.driver) {
+    return std::make_unique<control::BoardReader>(*source.driver, *source.clock, writer, context.options.gpus,
+                                                  source.job.get());
+  }
+  auto reader = std::make_unique<control::MeterReader>(*source.clock, writer);
+  for (auto& [profile, meter] : source.meters) FLYBALL_TRY(reader->add(profile, std::move(meter)));
+  return reader;
 }
 
 Result<Seconds> duration_of(const Options& options, const Source& source) {
@@ -163,6 +204,9 @@ Result<> record(const Options& options, Context& context) {
     return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
                 "--interval");
   }
+  if (!options.meters.empty() && options.source != "meters") {
+    return fail(ErrorCode::input, "the source " + options.source + " has no meters", "--meter", "--source meters");
+  }
   if (options.source == "twin-nodes") {
     FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
     FLYBALL_ASSIGN(const Seconds lasting, parse_duration(options.duration.empty() ? "10min" : options.duration));
@@ -181,18 +225,17 @@ Result<> record(const Options& options, Context& context) {
                      {"Duration", duration > Seconds(0) ? format(duration) : "until stopped"},
                      {"Recording", "would be written: " + path}});
   }
-  FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
   Clock& clock = *source->clock;
   const MonoTime begin = clock.now();
   FLYBALL_ASSIGN(const auto writer,
                  series::RecordingWriter::open(context.files, path,
-                                               {clock.wall(), begin, epoch.boot_id,
+                                               {clock.wall(), begin, source->boot_id,
                                                 fmt::format("flyball {}", version()), source->name, interval}));
+  FLYBALL_ASSIGN(const auto reader, reader_of(*source, context, *writer));
   control::SamplerOptions sampling;
   sampling.interval = interval;
-  sampling.devices = context.options.gpus;
-  sampling.job = source->job.get();
-  control::Sampler sampler(*source->driver, clock, *writer, sampling,
+  if (!source->meters.empty()) sampling.most_busy_fraction = 1;  // waiting for a meter holds up no job
+  control::Sampler sampler(*reader, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());
   const StopSignal stop;
@@ -219,16 +262,18 @@ void add_record(Registry& registry) {
   CLI::App& command = registry.add(
       {.name = "record",
        .summary = "Record what the sensors say",
-       .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
-                   "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
-                   "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
-                   "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
-                   "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
-                   "loses 5 s at most."},
+       .examples =
+           "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
+           "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
+           "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+           "  flyball record --source meters --meter rack12.conf --meter ups.conf --interval 10s --output row3.fbr\n"
+           "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
+           "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
+           "loses 5 s at most."},
       [options](Context& context) { return record(*options, context); });
   command
       .add_option("--source", options->source,
-                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV) or nvml")
+                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV), nvml or meters")
       ->capture_default_str();
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
@@ -236,6 +281,12 @@ void add_record(Registry& registry) {
   add_seed(command, options->seed, "Of the twin: same seed, same recording");
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  command
+      .add_option("--meter", options->meters,
+                  "Profile of a meter, or the name of one in presets/meters; repeat for more")
+      ->type_name("FILE")
       ->expected(1)
       ->take_all();
   command.add_option("--duration", options->duration, "How long (default: the twin 10min, else until stopped)")
