@@ -203,7 +203,7 @@ TEST(FacilityFaults, TheLeastSizeCanBeTold) {
 
 TEST(FacilityFaults, TheRecordSaysWhatPairedRunsShow) {
   const char* campaign = std::getenv("FLYBALL_CAMPAIGN");
-  const std::uint64_t trials = campaign != nullptr ? 200 : 5;
+  const std::uint64_t trials = campaign != nullptr ? 60 : 5;
   FaultOptions options;
   options.length = Seconds((campaign != nullptr ? 30 : 6) * kDay);
   options.quiet = Seconds(2 * kDay);
