@@ -155,6 +155,7 @@ Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<st
     FLYBALL_ASSIGN(const std::vector<Span> spans, read_phases(options.phases, map, unknown, warnings));
     label(records, spans);
   }
+  facility::name_idle(records);
   if (not_metered > 0)
     warnings.push_back(fmt::format("{} rows have no power of the IT or of the utility and are left out", not_metered));
   if (!unknown.empty())

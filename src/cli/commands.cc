@@ -6,6 +6,7 @@ namespace flyball::cli {
 void add_analyze(Registry& registry);
 void add_audit_verify(Registry& registry);
 void add_calibrate_fit(Registry& registry);
+void add_calibrate_simulate(Registry& registry);
 void add_config_check(Registry& registry);
 void add_doctor(Registry& registry);
 void add_evaluate(Registry& registry);
@@ -22,6 +23,7 @@ void add_all_commands(Registry& registry) {
   add_analyze(registry);
   add_audit_verify(registry);
   add_calibrate_fit(registry);
+  add_calibrate_simulate(registry);
   add_config_check(registry);
   add_doctor(registry);
   add_evaluate(registry);

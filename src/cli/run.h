@@ -9,6 +9,7 @@
 
 #include "cli/app.h"
 #include "cli/objective.h"
+#include "cli/relief.h"
 #include "control/run_keeper.h"
 #include "core/control.h"
 #include "ledger/ledger.h"
@@ -31,6 +32,7 @@ struct RunOptions {
   std::string stage;             ///< "observe", "canary" or "control"; empty: control
   std::string switchback_share;  ///< empty: the default
   bool observe_only = false;     ///< as --stage observe
+  ReliefOptions relief;          ///< of the building around it
 };
 
 /// What --stage and --switchback-share ask for; empty = no blocks.

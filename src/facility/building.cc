@@ -216,6 +216,13 @@ std::optional<FacilityRecord> record_of(const FacilitySample& sample) {
   return made;
 }
 
+void name_idle(std::vector<FacilityRecord>& records) {
+  const PhaseKey nothing;
+  if (std::all_of(records.begin(), records.end(), [&](const FacilityRecord& r) { return r.key == nothing; })) return;
+  for (FacilityRecord& record : records)
+    if (record.key == nothing) record.key.phase = Phase::idle;
+}
+
 Result<Building> learn_building(std::span<const FacilityRecord> train, const BuildingOptions& options) {
   if (train.size() < kFewestRecords)
     return fail(ErrorCode::input, fmt::format("{} samples; at least {}", train.size(), kFewestRecords), {},

@@ -31,6 +31,9 @@ struct FacilityRecord {
 /// any it is unknown. On battery the UPS's output counts as discharged where nobody meters that.
 std::optional<FacilityRecord> record_of(const FacilitySample& sample);
 
+/// Where jobs are told at all, a record without any is idle.
+void name_idle(std::vector<FacilityRecord>& records);
+
 struct BuildingOptions {
   Seconds delay = Seconds(6 * 3600.0);  ///< a point teaches only after so long
   double level = 0.9;
