@@ -61,13 +61,13 @@ Result<> simulate(const SimulateOptions& options, Context& context) {
 
 void add_calibrate_simulate(Registry& registry) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App& command = registry.add(
-      {.name = "calibrate simulate",
-       .summary = "What the meters of a simulated building show, as CSV that calibrate fit reads",
-       .examples = "  flyball calibrate simulate facility-1000 --seed 1 --output month.csv\n"
-                   "  flyball calibrate fit month.csv --report month.html\n"
-                   "A simulation's figures are no building's."},
-      [options](Context& context) { return simulate(*options, context); });
+  CLI::App& command =
+      registry.add({.name = "calibrate simulate",
+                    .summary = "What the meters of a simulated building show, as CSV that calibrate fit reads",
+                    .examples = "  flyball calibrate simulate facility-1000 --seed 1 --output month.csv\n"
+                                "  flyball calibrate fit month.csv --report month.html\n"
+                                "A simulation's figures are no building's."},
+                   [options](Context& context) { return simulate(*options, context); });
   command.add_option("BUILDING", options->building, "presets/facility/NAME.conf")->capture_default_str();
   command.add_option("--seed", options->seed, "Of weather, jobs, meters and noise")->capture_default_str();
   command.add_option("--length", options->length, "Default: as the building's file says")->type_name("TIME");

@@ -50,7 +50,8 @@ std::vector<Term> terms(Seconds memory, bool shared) {
 }  // namespace
 
 PhaseLibrary::PhaseLibrary(const LibraryOptions& options)
-    : options_(options), felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
+    : options_(options),
+      felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
       settled_(options.level, kScoreHalfLife),
       unsettled_(options.level, kScoreHalfLife),
       noise_(kFirstNoise) {}

@@ -128,13 +128,12 @@ Table worth_table(const Worth& w, const Rates& rates, const std::optional<Coolin
       {"Energy", amount(w.energy_saved_kwh, "kWh") + " less for the same tokens"},
   };
   if (relief)
-    table.rows.push_back({"Cooling and delivery",
-                          fmt::format("{} less again: {} of it, {}",
-                                      amount(saved_again(w.energy_saved_kwh, relief->fraction), "kWh"),
-                                      relief->fraction.low == relief->fraction.high
-                                          ? flyball::format_percent(relief->fraction.value, 1)
-                                          : format_percent(relief->fraction, 1),
-                                      clean_utf8(relief->basis))});
+    table.rows.push_back(
+        {"Cooling and delivery",
+         fmt::format("{} less again: {} of it, {}", amount(saved_again(w.energy_saved_kwh, relief->fraction), "kWh"),
+                     relief->fraction.low == relief->fraction.high ? flyball::format_percent(relief->fraction.value, 1)
+                                                                   : format_percent(relief->fraction, 1),
+                     clean_utf8(relief->basis))});
   if (w.net_money) {
     const std::string lost = rates.gpu_hour_price > 0
                                  ? fmt::format("lost time at {} {} a GPU-hour", rates.gpu_hour_price, rates.currency)

@@ -27,7 +27,7 @@ struct RunReport {
   std::vector<series::Series> series;  ///< power and limits are drawn
   std::vector<PhaseSpan> phases;
   std::optional<Budget> budget;
-  Rates rates;  ///< by which the accounts' costs and the worth were made
+  Rates rates;                               ///< by which the accounts' costs and the worth were made
   std::optional<CoolingRelief> relief = {};  ///< of the building; empty: not known, and nothing is said of it
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,8 +25,7 @@ bool campaign() { return std::getenv("FLYBALL_CAMPAIGN") != nullptr; }
 class BuildingBaseline : public ::testing::Test {
  protected:
   std::string flyball(const std::string& words) {
-    const std::string program =
-        (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "flyball").string();
+    const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "flyball").string();
     return shell(fmt::format("{} --state-dir {} {}", program, dir_.file("state"), words));
   }
   std::string simulate(const std::string& building, std::uint64_t seed, const std::string& length) {
@@ -109,11 +109,50 @@ TEST_F(BuildingBaseline, ReliefIsWhatPairedRunsSaveAgain) {
   const Json made = fit(simulate("facility-1000", 2, fmt::format("{}d", days)));
   // Usual load and air: the middle of the nine.
   const Json& relief = made["relief"][4]["saved_again_fraction"];
-  fmt::print("bar: C10 a watt of IT saves again, paired runs {:.1f} %, told {:.1f} % ({:.1f} to {:.1f}), off by = {:.1f} "
-             "points\n",
-             100 * truth, 100 * fraction(relief, "value"), 100 * fraction(relief, "low"), 100 * fraction(relief, "high"),
-             100 * std::abs(fraction(relief, "value") - truth));
+  fmt::print(
+      "bar: C10 a watt of IT saves again, paired runs {:.1f} %, told {:.1f} % ({:.1f} to {:.1f}), off by = {:.1f} "
+      "points\n",
+      100 * truth, 100 * fraction(relief, "value"), 100 * fraction(relief, "low"), 100 * fraction(relief, "high"),
+      100 * std::abs(fraction(relief, "value") - truth));
   EXPECT_NEAR(fraction(relief, "value"), truth, 0.05);
+}
+
+TEST_F(BuildingBaseline, AMapNamesAnyonesColumnsAndPhases) {
+  // A building of other equations: direct expansion whose COP falls with the air, values at their stamp, a minute
+  // apart.
+  std::string power = "when;it kW;mains MW-ish kW\n", phases = "start,stop,label\n", air = "t,wb\n";
+  double felt = 400;
+  for (int i = 0; i < 6 * 1440; ++i) {
+    const int in_hour = i % 60, hour = i / 60;
+    const bool writes = in_hour < 5;
+    const double it = writes ? 260 : 600 + 20 * std::sin(i / 97.0), wet = 12 + 5 * std::sin(i / 229.2);
+    felt += (it - felt) * (1 - std::exp(-60 / 240.0));
+    power += fmt::format("{};{:.2f};{:.2f}\n", 1'767'225'600 + 60 * i, it, it * 1.05 + 30 + felt / (5 - 0.1 * wet));
+    if (in_hour == 0) {
+      air += fmt::format("{},{:.2f}\n", 1'767'225'600 + 60 * i, wet);
+      phases += fmt::format("{0},{1},save\n{1},{2},training\n", 1'767'225'600 + 3600 * hour,
+                            1'767'225'600 + 3600 * hour + 300, 1'767'225'600 + 3600 * (hour + 1));
+    }
+  }
+  auto& files = system_filesystem();
+  ASSERT_TRUE(files.write_atomically(dir_.file("p.csv"), power));
+  ASSERT_TRUE(files.write_atomically(dir_.file("phases.csv"), phases));
+  ASSERT_TRUE(files.write_atomically(dir_.file("air.csv"), air));
+  ASSERT_TRUE(files.write_atomically(
+      dir_.file("map.toml"),
+      "name = \"south\"\nfacility.time = \"when\"\nfacility.it = \"it kW\"\nfacility.utility = \"#3\"\n"
+      "facility.job = \"pretrain\"\nfacility.means = false\nweather.time = \"t\"\n"
+      "weather.wet_bulb = \"wb\"\n"));
+  const Json made = fit(fmt::format("{} --map {} --phases {} --weather {}", dir_.file("p.csv"), dir_.file("map.toml"),
+                                    dir_.file("phases.csv"), dir_.file("air.csv")));
+  ASSERT_TRUE(made.contains("all")) << made.dump().substr(0, 400);
+  EXPECT_LT(fraction(made["all"], "p95_fraction"), 0.032);
+  EXPECT_GT(fraction(made["all"], "static_pue_p95_fraction"), 0.05);
+  ASSERT_EQ(made["phases"].size(), 2U);
+  EXPECT_EQ(made["phases"][1]["phase"], "training");
+  EXPECT_EQ(made["phases"][1]["job_type"], "pretrain");
+  EXPECT_NE(made["warnings"].dump().find("'save'"), std::string::npos) << "a word that is no phase is told";
+  EXPECT_EQ(made["ups"], nullptr);
 }
 
 TEST_F(BuildingBaseline, OtherBuildingsAndSeeds) {
