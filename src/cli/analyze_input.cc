@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/analyze.h"
+#include "cli/arguments.h"
 #include "cli/rate.h"
 #include "series/reader.h"
 
@@ -215,6 +216,7 @@ std::string title_of(const AnalyzedRun& run) { return run.name.empty() ? "the re
 Result<AnalyzeInput> read_analyze_input(const AnalyzeOptions& options, Filesystem& files) {
   AnalyzeInput input;
   if (!(options.gap_periods > 0)) return fail(ErrorCode::input, "a hole needs a positive length", "--gap");
+  FLYBALL_TRY(check_report_path(options.report));
   input.gap = {options.gap_periods, options.bridge};
   if (!options.extra.empty()) {
     FLYBALL_ASSIGN(input.extra, parse_watts(options.extra));

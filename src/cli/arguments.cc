@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -41,6 +42,13 @@ Result<Seconds> parse_duration(const std::string& text) {
   if (*duration > Seconds(0) && *duration <= kLongest) return duration;
   return fail(ErrorCode::input, fmt::format("'{}' is not above 0 and at most {}", text, format(kLongest)), "--duration",
               "write a time such as 30min, 6h or 7d");
+}
+
+Result<> check_report_path(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code unreadable;
+  if (folder.empty() || std::filesystem::is_directory(folder, unreadable)) return {};
+  return fail(ErrorCode::input, "there is no folder " + folder.string(), "--report " + path);
 }
 
 Result<> say_plan(Context& context, const std::string& command,

@@ -25,6 +25,9 @@ CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, con
 /// --duration of a run or a recording: above 0, at most ten years.
 Result<Seconds> parse_duration(const std::string& text);
 
+/// --report: where a page is to be written, before long work is done for it. Empty: none is.
+Result<> check_report_path(const std::string& path);
+
 /// A table, or with --json a document flyball.dry_run/1 of the same rows.
 Result<> say_plan(Context& context, const std::string& command,
                   const std::vector<std::pair<std::string, std::string>>& rows);

@@ -5,8 +5,9 @@ namespace flyball::cli {
 // Each is defined in the file of its name. Sorted; one line a command.
 void add_analyze(Registry& registry);
 void add_audit_verify(Registry& registry);
+void add_calibrate_explain(Registry& registry);
 void add_calibrate_fit(Registry& registry);
-void add_calibrate_simulate(Registry& registry);
+void add_calibrate_watch(Registry& registry);
 void add_config_check(Registry& registry);
 void add_doctor(Registry& registry);
 void add_evaluate(Registry& registry);
@@ -22,8 +23,9 @@ void add_scenarios(Registry& registry);
 void add_all_commands(Registry& registry) {
   add_analyze(registry);
   add_audit_verify(registry);
+  add_calibrate_explain(registry);
   add_calibrate_fit(registry);
-  add_calibrate_simulate(registry);
+  add_calibrate_watch(registry);
   add_config_check(registry);
   add_doctor(registry);
   add_evaluate(registry);

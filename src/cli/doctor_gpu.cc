@@ -40,7 +40,7 @@ class Notes {
 };
 
 /// False when the board cannot be looked into any further.
-bool note_state(Notes& notes, DeviceState state) {
+bool note_state(Notes& notes, DeviceState state, bool unidentified = false) {
   switch (state) {
     case DeviceState::ok:
       return true;
@@ -54,7 +54,9 @@ bool note_state(Notes& notes, DeviceState state) {
       return false;
     case DeviceState::not_ready:
       notes.warning(
-          "gpu.not_ready", "the driver does not serve this GPU now",
+          "gpu.not_ready",
+          unidentified ? "the driver does not serve this GPU now: opening it has not come back, of others it has"
+                       : "the driver does not serve this GPU now",
           "it is probed for again by itself; if doctor says the same in a minute, look for Xid messages in `dmesg`, "
           "drain the node and reset the GPU");
       return false;
@@ -229,7 +231,7 @@ std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info
                               info.name.empty() ? info.id.text().substr(kUnidentifiedPrefix.size()) : info.name),
                   "compare `nvidia-smi -L` or `lspci -d 10de:` with the boards that are named here");
   }
-  if (!note_state(notes, info.state)) return notes.found;
+  if (!note_state(notes, info.state, is_unidentified(info.id))) return notes.found;
   const auto reading = place.driver.read(info.id);
   if (!reading) {
     notes.warning("gpu.read_failed", reading.error().what, reading.error().remedy);

@@ -14,8 +14,13 @@ namespace flyball::cli {
 namespace {
 
 std::vector<Finding> check_nvml(Context& context, const std::string& nvml_library) {
-  // A call that hangs is a finding here, not the end of the examination.
-  const auto driver = worker::make_nvml_in_workers(nvml_library, context.clock);
+  // A call that hangs is a finding here, not the end of the examination; and whoever waits for it wants to know soon:
+  // after 15 s at most boards that do not open are named, however many they are.
+  worker::WorkerOptions how;
+  how.list_patience = Seconds(3);
+  how.settle = Seconds(12);
+  how.start_deadline = Seconds(15);
+  const auto driver = worker::make_nvml_in_workers(nvml_library, context.clock, how);
   const GpuDoctorPlace place{*driver, context.clock, context.files, ::geteuid() == 0};
   std::vector<Finding> found = doctor_gpus(place);
   const std::vector<Finding> writers = doctor_limit_writers(place);

@@ -63,7 +63,7 @@ Result<std::vector<evaluate::Subject>> load_scenarios(const Options& options, Co
   std::vector<evaluate::Subject> subjects;
   for (const std::string& name : options.scenarios) {
     FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, name));
-    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+    FLYBALL_TRY(twin::override_parameters(scenario, options.set));
     FLYBALL_ASSIGN(evaluate::Subject subject, evaluate::twin_subject(scenario, options.seed));
     subjects.push_back(std::move(subject));
   }
@@ -293,6 +293,7 @@ Result<> run(const Options& options, Context& context) {
     return fail(ErrorCode::input, "one of --curves and --scenario is needed, and only one", {},
                 "give either --curves FILE or --scenario NAME");
   }
+  FLYBALL_TRY(check_report_path(options.report));
   std::vector<curve::MeasuredCurve> curves;
   if (options.scenarios.empty()) {
     FLYBALL_ASSIGN(curves, load(options));

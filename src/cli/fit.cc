@@ -74,6 +74,14 @@ Result<report::Json> fit_json(const std::string& file, const curve::CurveTable& 
   held_out["power"] = to_json(error.power);
   held_out["time_coverage_fraction"] = report::number(error.time_coverage_fraction);
   held_out["time_coverage_level"] = 0.9;
+  held_out["boards"] = report::Json::array();
+  for (const curve::BoardFit& board : error.boards) {
+    report::Json one = report::Json::object();
+    one["gpu"] = report::text(board.gpu);
+    one["bump_fraction"] = report::number(board.bump_fraction);
+    one["bump_length_log"] = report::number(board.bump_length);
+    held_out["boards"].push_back(std::move(one));
+  }
   held_out["time_ratio"] = report::estimate(error.time_ratio);
   held_out["reference_time"] = to_json(error.reference_time);
   held_out["reference_power"] = to_json(error.reference_power);
@@ -133,6 +141,11 @@ Result<std::string> fit_text(const curve::CurveTable& table, const curve::HeldOu
         "interpolation: {:.2f} ({:.2f} to {:.2f}, by network)\n",
         format_percent(error.time_coverage_fraction, 1), error.time_ratio.value, error.time_ratio.low,
         error.time_ratio.high);
+  }
+  for (const curve::BoardFit& board : error.boards) {
+    text +=
+        fmt::format("Common to the jobs of {}: bumps of {} over {:.2f} in ln(limit) beside the shape of all boards\n",
+                    board.gpu, format_percent(board.bump_fraction), board.bump_length);
   }
   if (error.too_short > 0) text += fmt::format("{} curves have fewer than three limits\n", error.too_short);
   return text;
@@ -227,7 +240,12 @@ Result<> fit(const Options& options, Context& context) {
     FLYBALL_ASSIGN(const std::string text, curve::make_preset(table.curves[0], options.source, options.licence));
     return context.out.write(text);
   }
-  FLYBALL_ASSIGN(const curve::HeldOut error, curve::held_out_error(table.curves));
+  curve::CurveTable more;
+  if (!options.family_from.empty()) {
+    FLYBALL_ASSIGN(const auto other, open_bytes(options.family_from));
+    FLYBALL_ASSIGN(more, curve::read_curves(*other, options.family_from, board_of(options)));
+  }
+  FLYBALL_ASSIGN(const curve::HeldOut error, curve::held_out_error(table.curves, more.curves));
   if (context.options.json) {
     FLYBALL_ASSIGN(const report::Json made, fit_json(options.file, table, error));
     return context.out.write(report::dump(made));
@@ -255,7 +273,7 @@ void add_fit(Registry& registry) {
   command.add_option("--workload", options->only, "Only the curve of this workload")->type_name("NAME");
   command
       .add_option("--family-from", options->family_from,
-                  "Curves by clock: learn from these what all work on the board has in common")
+                  "Curves of other work on the same board: learn from these what all work on it has in common")
       ->type_name("FILE");
   command.add_flag("--preset", options->preset, "Print the curve as a preset for presets/curves");
   command.add_option("--source", options->source, "Of the preset: who measured it")->type_name("TEXT");

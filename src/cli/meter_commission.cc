@@ -4,9 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/meter_profile.h"
 #include "meter/commission.h"
 #include "meter/open.h"
 #include "meter/profile.h"
@@ -90,23 +90,9 @@ report::Json json_of(const meter::CommissionReport& report, const std::string& w
   return made;
 }
 
-/// A file, or the name of a preset.
-Result<meter::Profile> load_profile(const Options& options, Context& context, std::string& path) {
-  path = options.profile;
-  if (path.find('/') == std::string::npos && !context.files.exists(path)) {
-    FLYBALL_ASSIGN(const std::string presets, presets_folder());
-    path = presets + "/meters/" + options.profile + ".conf";
-  }
-  FLYBALL_ASSIGN(const std::string text, read_input(context.files, path, kLargestConfig));
-  auto profile = meter::parse_profile(text, path);
-  if (!profile) return fail_all(profile.error());
-  if (!options.address.empty()) profile->address = options.address;
-  return *std::move(profile);
-}
-
 Result<> meter_commission(const Options& options, Context& context) {
-  std::string path;
-  FLYBALL_ASSIGN(const meter::Profile profile, load_profile(options, context, path));
+  FLYBALL_ASSIGN(meter::Profile profile, load_meter_profile(options.profile, context));
+  if (!options.address.empty()) profile.address = options.address;
   FLYBALL_ASSIGN(const Seconds pause, parse_seconds(options.pause));
   const auto open = [&](const meter::Profile& of) { return meter::open_meter(of, context.clock); };
   FLYBALL_ASSIGN(const meter::CommissionReport report,

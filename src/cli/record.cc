@@ -9,14 +9,19 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/arguments.h"
+#include "cli/meter_profile.h"
 #include "cli/progress.h"
+#include "cli/record_facility.h"
 #include "cli/record_nodes.h"
 #include "cli/signals.h"
+#include "control/board_reader.h"
+#include "control/meter_reader.h"
 #include "control/sampler.h"
 #include "control/twin_progress.h"
 #include "device/nvml/nvml_api.h"
 #include "device/twin/twin_driver.h"
 #include "device/worker/worker_driver.h"
+#include "meter/open.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "series/recording_writer.h"
@@ -34,7 +39,9 @@ struct Options {
   std::vector<std::string> set;
   std::uint64_t seed = 1;
   std::string duration;
-  std::string interval = "0.5s";
+  std::vector<std::string> meters;
+  std::string interval;  ///< empty: 0.5 s, of a building 10 s
+  FacilityTwinOptions building;
 };
 
 /// What is recorded, on which clock.
@@ -43,15 +50,33 @@ struct Source {
   std::optional<VirtualClock> virtual_clock;
   std::unique_ptr<Driver> driver;
   std::unique_ptr<loop::ProgressSource> job;  ///< null where nobody tells
+  std::vector<std::pair<meter::Profile, std::unique_ptr<meter::Meter>>> meters;
   Clock* clock = nullptr;
   std::string name;
+  std::string boot_id;  ///< of meters: none, their times are anchored to UTC
   bool real_time = false;
 };
+
+Result<> open_meters(const Options& options, Context& context, Source& source) {
+  if (options.meters.empty()) {
+    return fail(ErrorCode::input, "no meter is named", "--meter",
+                "flyball record --source meters --meter rack12.conf --output rack12.fbr");
+  }
+  for (const std::string& name : options.meters) {
+    FLYBALL_ASSIGN(meter::Profile profile, load_meter_profile(name, context));
+    FLYBALL_ASSIGN(std::unique_ptr<meter::Meter> meter, meter::open_meter(profile, context.clock));
+    source.name += (source.name.empty() ? "meters " : ", ") + profile.id;
+    source.meters.emplace_back(std::move(profile), std::move(meter));
+  }
+  source.clock = &context.clock;
+  source.real_time = true;
+  return {};
+}
 
 Result<twin::Scenario> scenario_of(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  FLYBALL_TRY(twin::override_parameters(scenario, options.set));
   scenario.parameters.seed = options.seed;
   return scenario;
 }
@@ -66,6 +91,8 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->driver = std::make_unique<device::TwinDriver>(*source->machine, *source->clock);
     source->job = std::make_unique<control::TwinProgress>(*source->machine);
     source->name = fmt::format("{} seed {}", scenario.plant(), options.seed);
+    FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
+    source->boot_id = epoch.boot_id;
     return source;
   }
   if (options.source == "nvml") {
@@ -74,10 +101,26 @@ Result<std::unique_ptr<Source>> open_source(const Options& options, Context& con
     source->real_time = true;
     FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
     source->name = fmt::format("nvml {}", epoch.version);
+    source->boot_id = epoch.boot_id;
+    return source;
+  }
+  if (options.source == "meters") {
+    FLYBALL_TRY(open_meters(options, context, *source));
     return source;
   }
   return fail(ErrorCode::unsupported, fmt::format("the source '{}' is not there", options.source), "--source",
-              "use twin, twin-nodes or nvml");
+              "use twin, twin-nodes, nvml or meters");
+}
+
+Result<std::unique_ptr<control::RoundReader>> reader_of(Source& source, Context& context,
+                                                        series::RecordingWriter& writer) {
+  if (source.driver) {
+    return std::make_unique<control::BoardReader>(*source.driver, *source.clock, writer, context.options.gpus,
+                                                  source.job.get());
+  }
+  auto reader = std::make_unique<control::MeterReader>(*source.clock, writer);
+  for (auto& [profile, meter] : source.meters) FLYBALL_TRY(reader->add(profile, std::move(meter)));
+  return reader;
 }
 
 Result<Seconds> duration_of(const Options& options, const Source& source) {
@@ -158,11 +201,26 @@ report::Json json_of(const Outcome& outcome) {
 Result<> record(const Options& options, Context& context) {
   const std::string path = context.out.take_path();
   if (path.empty()) return fail(ErrorCode::input, "no file is named", "--output", "flyball record --output run.fbr");
-  FLYBALL_ASSIGN(const Seconds interval, parse_seconds(options.interval));
+  const bool building = options.source == "twin" && is_facility(context, options.scenario);
+  const char* const usual = building ? "10s" : "0.5s";
+  FLYBALL_ASSIGN(const Seconds interval, parse_seconds(options.interval.empty() ? usual : options.interval));
   if (interval < Seconds(0.05) || interval > Seconds(3600)) {
     return fail(ErrorCode::input, fmt::format("an interval of {} is not between 50 ms and 1 h", format(interval)),
                 "--interval");
   }
+  if (!options.meters.empty() && options.source != "meters") {
+    return fail(ErrorCode::input, "the source " + options.source + " has no meters", "--meter", "--source meters");
+  }
+  if (building) {
+    FacilityTwinOptions twin = options.building;
+    twin.scenario = options.scenario;
+    twin.set = options.set;
+    twin.seed = options.seed;
+    twin.duration = options.duration;
+    return record_facility(twin, interval, path, context);
+  }
+  if (!options.building.fault.empty())
+    return fail(ErrorCode::input, "only a simulated building takes a fault", "--fault", "--scenario facility-1000");
   if (options.source == "twin-nodes") {
     FLYBALL_ASSIGN(twin::Scenario scenario, scenario_of(options, context));
     FLYBALL_ASSIGN(const Seconds lasting, parse_duration(options.duration.empty() ? "10min" : options.duration));
@@ -181,18 +239,17 @@ Result<> record(const Options& options, Context& context) {
                      {"Duration", duration > Seconds(0) ? format(duration) : "until stopped"},
                      {"Recording", "would be written: " + path}});
   }
-  FLYBALL_ASSIGN(const DriverEpoch epoch, source->driver->epoch());
   Clock& clock = *source->clock;
   const MonoTime begin = clock.now();
   FLYBALL_ASSIGN(const auto writer,
                  series::RecordingWriter::open(context.files, path,
-                                               {clock.wall(), begin, epoch.boot_id,
+                                               {clock.wall(), begin, source->boot_id,
                                                 fmt::format("flyball {}", version()), source->name, interval}));
+  FLYBALL_ASSIGN(const auto reader, reader_of(*source, context, *writer));
   control::SamplerOptions sampling;
   sampling.interval = interval;
-  sampling.devices = context.options.gpus;
-  sampling.job = source->job.get();
-  control::Sampler sampler(*source->driver, clock, *writer, sampling,
+  if (!source->meters.empty()) sampling.most_busy_fraction = 1;  // waiting for a meter holds up no job
+  control::Sampler sampler(*reader, clock, *writer, sampling,
                            source->real_time ? control::process_core_time : std::function<Seconds()>());
   FLYBALL_TRY(sampler.start());
   const StopSignal stop;
@@ -219,16 +276,19 @@ void add_record(Registry& registry) {
   CLI::App& command = registry.add(
       {.name = "record",
        .summary = "Record what the sensors say",
-       .examples = "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
-                   "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
-                   "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
-                   "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
-                   "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
-                   "loses 5 s at most."},
+       .examples =
+           "  flyball record --source nvml --output node7.fbr           until Ctrl-C\n"
+           "  flyball record --source nvml --duration 1h --interval 0.5s --output node7.fbr\n"
+           "  flyball record --scenario v100-bert --duration 30min --output twin.fbr\n"
+           "  flyball record --source meters --meter rack12.conf --meter ups.conf --interval 10s --output row3.fbr\n"
+           "  flyball record --source twin-nodes --scenario gpt3-64nodes --duration 3412s --output nodes.csv\n"
+           "  flyball record --scenario facility-1000 --fault set_point --output building.csv\n"
+           "An existing recording of a machine is continued. A signal ends it cleanly; a killed one\n"
+           "loses 5 s at most."},
       [options](Context& context) { return record(*options, context); });
   command
       .add_option("--source", options->source,
-                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV) or nvml")
+                  "twin (simulated, in virtual time), twin-nodes (the meters of its nodes, as CSV), nvml or meters")
       ->capture_default_str();
   command.add_option("--scenario", options->scenario, "Of the twin; see flyball scenarios")
       ->type_name("NAME")
@@ -238,11 +298,17 @@ void add_record(Registry& registry) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
+  command
+      .add_option("--meter", options->meters,
+                  "Profile of a meter, or the name of one in presets/meters; repeat for more")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   command.add_option("--duration", options->duration, "How long (default: the twin 10min, else until stopped)")
       ->type_name("TIME");
-  command.add_option("--interval", options->interval, "Between rounds of reads")
-      ->type_name("TIME")
-      ->capture_default_str();
+  command.add_option("--interval", options->interval, "Between rounds of reads (0.5s; of a building 10s)")
+      ->type_name("TIME");
+  add_fault(command, options->building);
 }
 
 }  // namespace flyball::cli

@@ -87,6 +87,28 @@ TEST_F(Replay, WrongUseIsRefused) {
   EXPECT_EQ(run({"record", "--interval", "1ms", "--output", file("x.fbr")}), 2);
 }
 
+TEST_F(Replay, MetersAreRecordedByTheirProfiles) {
+  for (const std::string id : {"rack1", "rack2"}) {
+    std::ofstream(file(id + ".csv")) << "kw,c\n19,21\n20.5,22.5\n";
+    std::ofstream(file(id + ".conf")) << "[meter]\nid = \"" << id
+                                      << "\"\nprotocol = \"csv\"\nsource = \"test\"\naddress = \"" << file(id + ".csv")
+                                      << "\"\nscope = \"rack\"\n"
+                                      << "[point.power]\nquantity = \"power\"\nunit = \"kW\"\ncolumn = \"kw\"\n"
+                                      << "[point.inlet]\nquantity = \"temperature\"\nunit = \"degC\"\ncolumn = \"c\"\n";
+  }
+  const std::vector<std::string> meters = {"record",     "--source", "meters",   "--interval", "0.1s",
+                                           "--duration", "1s",       "--output", file("m.fbr")};
+  std::vector<std::string> both = meters;
+  both.insert(both.end(), {"--meter", file("rack1.conf"), "--meter", file("rack2.conf")});
+  ASSERT_EQ(run(both), 0);
+  const auto account = json({"analyze", "energy", file("m.fbr")})["runs"][0];
+  EXPECT_NEAR(account["energy_j"].get<double>() / account["duration_s"].get<double>(), 41'000, 1);
+  EXPECT_EQ(run(meters), 2) << "no meter is named";
+  EXPECT_EQ(run({"record", "--meter", file("rack1.conf"), "--output", file("n.fbr")}), 2) << "the twin has none";
+  both.insert(both.end(), {"--meter", file("rack2.conf")});
+  EXPECT_EQ(run(both), 2) << "twice the same";
+}
+
 /// Runs the command in a child until `ready`, sends the signal, and gives what waitpid says.
 int end_by(int signal, const std::function<int()>& command, const std::function<bool()>& ready) {
   const pid_t child = ::fork();

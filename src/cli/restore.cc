@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/app.h"
@@ -22,6 +23,21 @@ std::string text_of(const std::vector<guard::RestoreOutcome>& outcomes) {
   return text;
 }
 
+/// What the guard would give back, from what it says of its boards.
+Result<std::string> plan_of(const std::string& status) {
+  const auto document = nlohmann::json::parse(status, nullptr, false);
+  if (!document.is_object() || !document.contains("boards"))
+    return fail(ErrorCode::failed, "the guard's status cannot be read", {}, "flyball-guard status shows it as it is");
+  std::string text;
+  for (const auto& board : document["boards"]) {
+    if (!board.value("held", false)) continue;
+    text += fmt::format("{}: would be given back", board.value("device", ""));
+    if (board["found_mw"].is_number()) text += ", to " + format(Milliwatts(board["found_mw"].get<std::int64_t>()));
+    text += "\n";
+  }
+  return text.empty() ? text_of({}) : text;
+}
+
 /// Works without network, agent or state: the guard's socket is all it needs.
 Result<> restore(Context& context) {
   FLYBALL_ASSIGN(const Settings settings, load_settings(context));
@@ -29,7 +45,9 @@ Result<> restore(Context& context) {
   std::vector<guard::RestoreOutcome> outcomes;
   if (context.options.dry_run) {
     FLYBALL_ASSIGN(const std::string status, client->status());
-    return context.out.write(status + "\n");
+    if (context.options.json) return context.out.write(status + "\n");
+    FLYBALL_ASSIGN(const std::string plan, plan_of(status));
+    return context.out.write(plan);
   }
   FLYBALL_ASSIGN(outcomes, client->restore_all("flyball restore"));
   FLYBALL_TRY(context.out.write(context.options.json ? guard::restore_document(outcomes) : text_of(outcomes)));
@@ -46,12 +64,14 @@ Result<> restore(Context& context) {
 }  // namespace
 
 void add_restore(Registry& registry) {
-  registry.add({.name = "restore",
-                .summary = "Ask the guard to give back all limits now",
-                .examples = "  flyball restore\n\n"
-                            "What a budget's safe cap holds stays; its owner, or `sudo flyball-guard restore\n"
-                            "--lift-budgets`, releases it. Without a guard: `sudo flyball-guard restore`."},
-               restore);
+  registry.add(
+      {.name = "restore",
+       .summary = "Ask the guard to give back all limits now",
+       .examples = "  flyball restore\n"
+                   "  flyball restore --dry-run     what would be given back; with --json all that the guard says\n\n"
+                   "What a budget's safe cap holds stays; its owner, or `sudo flyball-guard restore\n"
+                   "--lift-budgets`, releases it. Without a guard: `sudo flyball-guard restore`."},
+      restore);
 }
 
 }  // namespace flyball::cli

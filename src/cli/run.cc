@@ -44,6 +44,7 @@ std::string arguments_json(const RunOptions& options, const twin::Scenario& scen
   made["observe_only"] = options.observe_only;
   made["stage"] = options.stage;
   made["switchback_share_fraction"] = switchback ? report::number(switchback->share) : report::Json(nullptr);
+  made["switchback_block_s"] = switchback ? report::number(switchback->block.value()) : report::Json(nullptr);
   for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) made["parameters"][p.key] = p.value;
   return report::dump_line(made);
 }
@@ -153,7 +154,17 @@ Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& o
     return fail(ErrorCode::input, fmt::format("{} is outside its range", share), "--switchback-share",
                 fmt::format("give {} to {}, or 0 for none", Schedule::kLeastShare, Schedule::kMostShare));
   }
-  return loop::SwitchbackOptions{.share = share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
+  Seconds block = Schedule::kBlock;
+  if (!options.switchback_block.empty()) {
+    constexpr Seconds kShortest{4}, kLongest{3600};  // a second of settling thrice and one for the steps; drift
+    FLYBALL_ASSIGN(block, parse_duration(options.switchback_block));
+    if (block < kShortest || block > kLongest) {
+      return fail(ErrorCode::input, options.switchback_block + " is outside its range", "--switchback-block",
+                  fmt::format("give {} to {}", format(kShortest), format(kLongest)));
+    }
+  }
+  return loop::SwitchbackOptions{
+      .share = share, .rare = canary ? experiment::Arm::control : experiment::Arm::original, .block = block};
 }
 
 Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunRecord& run,
@@ -200,7 +211,7 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
                  parse_duration(options.duration.empty() ? kDefaultDuration : options.duration));
   FLYBALL_ASSIGN(const std::string presets, presets_folder());
   FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, presets, options.scenario));
-  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  FLYBALL_TRY(twin::override_parameters(scenario, options.set));
   scenario.parameters.seed = options.seed;
   const std::string ledger_path = ledger_path_of(settings.run.state_dir);
   if (context.options.dry_run) return say_plan(options, scenario, objective, duration, ledger_path, context);
@@ -254,12 +265,7 @@ Result<> fill_in(RunOptions& options, const Settings& settings) {
   if (options.duration.empty() && settings.run.duration) {
     options.duration = format_exact(settings.run.duration->value()) + "s";
   }
-  if (options.report.empty()) return {};
-  const std::filesystem::path folder = std::filesystem::path(options.report).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-    return fail(ErrorCode::input, "there is no folder " + folder.string(), "--report " + options.report);
-  }
-  return {};
+  return check_report_path(options.report);
 }
 
 Result<> run(const RunOptions& given, Context& context) {
@@ -346,6 +352,8 @@ void add_run(Registry& registry) {
                   "Share of the time in those few blocks, 0.02 to 0.5, by which the saving is measured; 0: no blocks "
                   "(default 0.05; with --source nvml run.switchback_share)")
       ->type_name("FRACTION");
+  command.add_option("--switchback-block", options->switchback_block, "Shortest of those blocks (default 40s)")
+      ->type_name("TIME");
 }
 
 }  // namespace flyball::cli

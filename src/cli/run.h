@@ -31,11 +31,12 @@ struct RunOptions {
   std::string record;
   std::string stage;             ///< "observe", "canary" or "control"; empty: control
   std::string switchback_share;  ///< empty: the default
+  std::string switchback_block;  ///< empty: the default
   bool observe_only = false;     ///< as --stage observe
   ReliefOptions relief;          ///< of the building around it
 };
 
-/// What --stage and --switchback-share ask for; empty = no blocks.
+/// What --stage, --switchback-share and --switchback-block ask for; empty = no blocks.
 Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& options, double default_share);
 
 /// On the boards of this machine, in real time.

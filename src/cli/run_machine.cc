@@ -62,6 +62,7 @@ std::string arguments_json(const RunOptions& options, const control::LiveRunOpti
   made["observe_only"] = options.observe_only;
   made["stage"] = options.stage;
   made["switchback_share_fraction"] = how.switchback ? report::number(how.switchback->share) : report::Json(nullptr);
+  made["switchback_block_s"] = how.switchback ? report::number(how.switchback->block.value()) : report::Json(nullptr);
   return report::dump_line(made);
 }
 

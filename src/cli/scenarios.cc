@@ -88,7 +88,7 @@ Result<> scenarios(const Options& options, Context& context) {
   detail.columns = {{"key (--set key=value)"}, {"value"}, {"source"}};
   for (const std::string& each : names) {
     FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, folder, each));
-    for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+    FLYBALL_TRY(twin::override_parameters(scenario, options.set));
     FLYBALL_ASSIGN(const Measured data, measured(scenario));
     made["scenarios"].push_back(to_json(scenario, data));
     list.rows.push_back({each, scenario.summary, data.name.empty() ? "parametric" : data.name});

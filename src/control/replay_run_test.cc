@@ -5,6 +5,7 @@
 
 #include "base/memory_filesystem.h"
 #include "base/presets.h"
+#include "control/board_reader.h"
 #include "control/run_recorder.h"
 #include "control/sampler.h"
 #include "control/twin_progress.h"
@@ -185,9 +186,8 @@ TEST(ReplayRun, ARecordingOfReadingsAloneIsReplayedWithANamedPolicy) {
   MemoryFilesystem disk;
   const auto writer =
       *series::RecordingWriter::open(disk, "/r.fbr", {clock.wall(), clock.now(), "boot", "test", "twin", Seconds(0.5)});
-  SamplerOptions sampling;
-  sampling.job = &job;
-  Sampler sampler(driver, clock, *writer, sampling, {});
+  BoardReader boards(driver, clock, *writer, {}, &job);
+  Sampler sampler(boards, clock, *writer, {}, {});
   ASSERT_TRUE(sampler.start());
   while (clock.now() < MonoTime() + 300_s) {
     clock.sleep_until(sampler.due());

@@ -104,11 +104,14 @@ series::Event make_event(WallTime at, std::string kind, const DeviceId& device, 
 series::Event policy_event(const RecordedPolicy& p) {
   return make_event({}, "policy", {}, static_cast<double>(p.seed),
                     fmt::format("alpha={} max_loss_fraction={} run_length_s={} decision_s={} switchback_share={} "
-                                "rare={}{} clocks={} policy={}",
+                                "rare={}{}{} clocks={} policy={}",
                                 number_or_none(p.objective.alpha), number_or_none(p.objective.max_loss_fraction),
                                 format_exact(p.run_length.value()), format_exact(p.decision.value()),
                                 number_or_none(p.switchback ? std::optional(p.switchback->share) : std::nullopt),
                                 p.switchback ? to_string(p.switchback->rare) : "none",
+                                p.switchback && p.switchback->block != experiment::Schedule::kBlock
+                                    ? " switchback_block_s=" + format_exact(p.switchback->block.value())
+                                    : std::string(),
                                 p.poll ? " poll_s=" + format_exact(p.poll->value()) : std::string(),
                                 p.clocks_unlocked ? kUnlocked : "as_found", p.policy));
 }
@@ -132,6 +135,8 @@ Result<RecordedPolicy> parse_policy_event(const series::Event& event) {
     const bool canary = field(event.detail, "rare") == to_string(experiment::Arm::control);
     made.switchback = {.share = *share, .rare = canary ? experiment::Arm::control : experiment::Arm::original};
   }
+  FLYBALL_ASSIGN(const auto block, optional_number(field(event.detail, "switchback_block_s")));
+  if (made.switchback && block && *block > 0) made.switchback->block = Seconds(*block);
   FLYBALL_ASSIGN(const auto poll, optional_number(field(event.detail, "poll_s")));
   if (poll && *poll > 0) made.poll = Seconds(*poll);
   made.clocks_unlocked = field(event.detail, "clocks") == kUnlocked;

@@ -16,35 +16,22 @@ Seconds process_core_time() {
   return Seconds(static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9);
 }
 
-Sampler::Sampler(Driver& driver, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
+Sampler::Sampler(RoundReader& reader, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
                  std::function<Seconds()> core_time)
-    : driver_(driver),
+    : reader_(reader),
       clock_(clock),
       writer_(writer),
-      options_(std::move(options)),
+      options_(options),
       core_time_(std::move(core_time)),
-      log_(writer, driver.name()),
       interval_(options_.interval) {}
 
 Result<> Sampler::start() {
-  FLYBALL_ASSIGN(const auto found, driver_.devices());
-  std::vector<DeviceId> wanted = options_.devices;
-  if (wanted.empty()) {
-    for (const auto& info : found) wanted.push_back(info.id);
-  }
-  if (wanted.empty())
-    return fail(ErrorCode::unsupported, "there is no board to record", driver_.name(), "flyball doctor");
-  for (const auto& id : wanted) {
-    const bool here = std::any_of(found.begin(), found.end(), [&](const DeviceInfo& info) { return info.id == id; });
-    if (!here) return fail(ErrorCode::input, "there is no such board", id.text(), "flyball doctor lists them");
-    boards_.push_back(id);
-  }
   started_ = due_ = last_round_ = flushed_ = adapted_ = clock_.now();
   wall_offset_ns_ = clock_.wall().nanoseconds() - clock_.now().nanoseconds();
   if (core_time_) core_at_start_ = core_at_adapt_ = core_time_();
-  event(started_, "recording_start", interval_.value(), fmt::format("{}, {} boards", driver_.name(), boards_.size()));
-  for (const DeviceId& board : boards_)
-    if (const auto limits = driver_.limits(board)) log_.range(board, *limits, started_);
+  FLYBALL_ASSIGN(const std::string what, reader_.find());
+  event(started_, "recording_start", interval_.value(), what);
+  reader_.note(started_);
   return {};
 }
 
@@ -56,8 +43,7 @@ void Sampler::round() {
   const MonoTime begin = clock_.now();
   note_gap(begin);
   note_wall_step(begin);
-  for (const DeviceId& board : boards_) read_board(board);
-  if (options_.job != nullptr) log_.progress(options_.job->progress(), begin);
+  report_.failed_reads += reader_.read();
   const MonoTime end = clock_.now();
   const Seconds took = end - begin;
   busy_ += took;
@@ -89,15 +75,6 @@ void Sampler::note_wall_step(MonoTime now) {
   if (std::llabs(step) < kNoticedNs) return;
   event(now, "wall_step", static_cast<double>(step) * 1e-9,
         "the wall clock was set; recorded times follow the monotonic clock");
-}
-
-void Sampler::read_board(const DeviceId& board) {
-  if (const auto read = driver_.read(board)) {
-    log_.reading(*read);
-    return;
-  }
-  ++report_.failed_reads;
-  log_.failed(board, clock_.now());
 }
 
 /// Doubles the interval where reading costs too much, and halves it again, down to what was asked for, once the cost
@@ -134,8 +111,8 @@ SamplerReport Sampler::report() const {
   if (report.rounds > 0) report.call_time_mean = busy_ / static_cast<double>(report.rounds);
   if (core_time_ && elapsed > Seconds(0)) report.core_fraction = (core_time_() - core_at_start_) / elapsed;
   report.interval = interval_;
-  report.flush_failures += log_.failures();
-  if (report.flush_error.empty()) report.flush_error = log_.last_failure();
+  report.flush_failures += reader_.failures();
+  if (report.flush_error.empty()) report.flush_error = reader_.last_failure();
   return report;
 }
 

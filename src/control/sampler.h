@@ -1,31 +1,41 @@
 #pragma once
-// Reads every board at an interval into a recording, measures what that costs and slows down where it costs too much.
+// Holds rounds of reads at an interval into a recording, measures what they cost and slows down where they cost too
+// much.
 
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "control/reading_log.h"
-#include "core/driver.h"
-#include "loop/progress.h"
 #include "series/recording_writer.h"
 
 namespace flyball::control {
 
+/// What is read in a round: boards (`board_reader.h`) or meters (`meter_reader.h`).
+class RoundReader {
+ public:
+  virtual ~RoundReader() = default;
+  /// Finds what there is to read. What it is, for the event that begins the recording: "nvml, 8 boards".
+  virtual Result<std::string> find() = 0;
+  /// What does not change, once, before the first round.
+  virtual void note(MonoTime /*at*/) {}
+  /// Once each, now, into the recording; how many said nothing.
+  virtual std::uint64_t read() = 0;
+  /// Points that could not be written at once, and why; they wait in the writer.
+  virtual std::uint64_t failures() const = 0;
+  virtual std::string last_failure() const = 0;
+};
+
 struct SamplerOptions {
   Seconds interval{0.5};
-  std::vector<DeviceId> devices;  ///< empty = all that are there
-  Seconds flush{5};               ///< what a killed process loses at most
+  Seconds flush{5};  ///< what a killed process loses at most
   /// Above so much of one core, processor time of this process, the interval doubles. Sampling at 100 ms has cost jobs
   /// 2 % of their decode latency.
   double most_core_fraction = 0.005;
   /// The same for the share of the interval spent in driver calls, which jobs' own calls wait for.
   double most_busy_fraction = 0.1;
   Seconds longest_interval{10};
-  loop::ProgressSource* job = nullptr;  ///< its steps, tokens and phases are recorded too; null = nobody tells them
 };
 
 struct SamplerReport {
@@ -45,32 +55,28 @@ struct SamplerReport {
 class Sampler {
  public:
   /// All outlive the sampler. `core_time` tells this process' processor time; empty where time is virtual.
-  Sampler(Driver& driver, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
+  Sampler(RoundReader& reader, Clock& clock, series::RecordingWriter& writer, SamplerOptions options,
           std::function<Seconds()> core_time);
 
-  /// Finds the boards and names their series.
   Result<> start();
   /// When the next round is due.
   MonoTime due() const { return due_; }
-  /// One round, now: reads all boards, notes gaps and steps of the wall clock, flushes when it is time.
+  /// One round, now: reads all, notes gaps and steps of the wall clock, flushes when it is time.
   void round();
   SamplerReport report() const;
 
  private:
-  void read_board(const DeviceId& board);
   void note_gap(MonoTime now);
   void note_wall_step(MonoTime now);
   void adapt(MonoTime now);
   void flush(MonoTime now);
   void event(MonoTime at, const std::string& kind, double value, const std::string& detail);
 
-  Driver& driver_;
+  RoundReader& reader_;
   Clock& clock_;
   series::RecordingWriter& writer_;
   SamplerOptions options_;
   std::function<Seconds()> core_time_;
-  ReadingLog log_;
-  std::vector<DeviceId> boards_;
   Seconds interval_;
   MonoTime started_, due_, last_round_, flushed_, adapted_;
   Seconds core_at_start_, core_at_adapt_;

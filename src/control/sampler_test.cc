@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/memory_filesystem.h"
+#include "control/board_reader.h"
 #include "device/twin/twin_driver.h"
 #include "series/reader.h"
 #include "series/recording_reader.h"
@@ -19,7 +20,8 @@ struct World {
       : machine(*twin::Machine::create(parameters())), driver(machine, clock) {
     writer = *series::RecordingWriter::open(disk, "run.fbr",
                                             {clock.wall(), clock.now(), "boot", "test", "twin", options.interval});
-    sampler.emplace(driver, clock, *writer, options, std::move(core_time));
+    reader.emplace(driver, clock, *writer, std::vector<DeviceId>(), nullptr);
+    sampler.emplace(*reader, clock, *writer, options, std::move(core_time));
     EXPECT_TRUE(sampler->start());
   }
   static twin::MachineParameters parameters() {
@@ -48,6 +50,7 @@ struct World {
   twin::Machine machine;
   device::TwinDriver driver;
   std::unique_ptr<series::RecordingWriter> writer;
+  std::optional<BoardReader> reader;
   std::optional<Sampler> sampler;
 };
 
@@ -158,10 +161,8 @@ TEST(Sampler, FailedReadsAreFailedPointsAndOneLostBoardStopsNoOther) {
 
 TEST(Sampler, UnknownBoardIsRefused) {
   World world;
-  SamplerOptions options;
-  options.devices = {DeviceId::of("GPU-of-another-machine")};
-  Sampler other(world.driver, world.clock, *world.writer, options, {});
-  const auto refused = other.start();
+  BoardReader other(world.driver, world.clock, *world.writer, {DeviceId::of("GPU-of-another-machine")}, nullptr);
+  const auto refused = other.find();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::input);
 }

@@ -49,6 +49,21 @@ constexpr Family kPower{.width = 0.1,
                         .noise_median = 0.005,
                         .noise_log_sd = 1.2};
 
+constexpr double kFactors[] = {0.5, 1, 2};
+
+std::array<BoardShape, 9> all_shapes() {
+  std::array<BoardShape, 9> shapes;
+  std::size_t i = 0;
+  for (const double sd : kFactors) {
+    for (const double length : kFactors) {
+      // Log-normal of one e-fold, as little as is known of a board.
+      const double a = std::log(sd), b = std::log(length);
+      shapes[i++] = {sd, length, -(a * a + b * b) / 2};
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 double Family::mean_at(double x) const {
@@ -63,6 +78,18 @@ double Family::covariance(double x, double y, double noise) const {
   const auto amplitude = [&](double z) { return std::hypot(wander * noise, residual_sd * binding(*this, z)); };
   const double apart = (x - y) / residual_length;
   return shared + amplitude(x) * amplitude(y) * std::exp(-apart * apart / 2);
+}
+
+std::span<const BoardShape> board_shapes() {
+  static const std::array<BoardShape, 9> shapes = all_shapes();
+  return shapes;
+}
+
+Family shaped(const Family& family, const BoardShape& shape) {
+  Family made = family;
+  made.residual_sd *= shape.residual_sd;
+  made.residual_length *= shape.residual_length;
+  return made;
 }
 
 std::span<const Family> time_families() { return kTime; }

@@ -27,6 +27,17 @@ struct Family {
   double covariance(double x, double y, double noise = 0) const;
 };
 
+/// How the jobs of one board bend beside the shape that all boards share: factors of the families' residual. Which
+/// board it is the curves of its jobs say together (posterior.h).
+struct BoardShape {
+  double residual_sd = 1;
+  double residual_length = 1;
+  double log_prior = 0;  ///< not normalised
+};
+/// Half, the same and twice of each.
+std::span<const BoardShape> board_shapes();
+Family shaped(const Family& family, const BoardShape& shape);
+
 /// Of log time. More than one shape: boards differ in how suddenly a limit begins to cost time, and the data of a curve
 /// say which it is.
 std::span<const Family> time_families();

@@ -21,20 +21,32 @@ struct Errors {
   std::size_t covered = 0;
 };
 
-/// The points between those that are trained on.
-Result<Errors> errors_of(std::span<const Point> train, std::span<const Point> test) {
-  FLYBALL_ASSIGN(const TimePosterior posterior, TimePosterior::fit(train));
-  FLYBALL_ASSIGN(const Curve through, Curve::through(train));
+/// One curve with its limits divided.
+struct Split {
+  const MeasuredCurve* curve;
+  std::vector<Point> train, test;
+  TimePosterior posterior;
+};
+
+using LogEvidence = std::vector<double>;  ///< one for each of board_shapes()
+
+void add(LogEvidence& to, const std::vector<double>& what, double sign = 1) {
+  to.resize(board_shapes().size());
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += sign * what[i];
+}
+
+Result<Errors> errors_of(const Split& split) {
+  FLYBALL_ASSIGN(const Curve through, Curve::through(split.train));
   std::vector<double> limits, log_power;
-  for (const Point& point : train) {
+  for (const Point& point : split.train) {
     limits.push_back(point.limit.watts().value());
     log_power.push_back(std::log(point.power.value()));
   }
   FLYBALL_ASSIGN(const MonotoneCubic power, MonotoneCubic::through(limits, log_power));
   Errors errors;
-  for (const Point& truth : test) {
+  for (const Point& truth : split.test) {
     const Watts limit = truth.limit.watts();
-    const Estimate time = posterior.at(limit);
+    const Estimate time = split.posterior.at(limit);
     errors.time.push_back(std::fabs(time.value / truth.time.value() - 1));
     if (time.low <= truth.time.value() && truth.time.value() <= time.high) ++errors.covered;
     errors.power.push_back(std::fabs(std::exp(power(limit.value())) / truth.power.value() - 1));
@@ -42,6 +54,24 @@ Result<Errors> errors_of(std::span<const Point> train, std::span<const Point> te
     errors.reference_power.push_back(std::fabs(through.power(limit) / truth.power - 1));
   }
   return errors;
+}
+
+BoardFit board_fit(const std::string& gpu, const LogEvidence& evidence) {
+  const auto shapes = board_shapes();
+  const auto log_weight = [&](std::size_t i) { return evidence[i] + shapes[i].log_prior; };
+  double best = -INFINITY, total = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) best = std::max(best, log_weight(i));
+  BoardFit fit{gpu, 0, 0};
+  const Family& family = time_families()[0];
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const double weight = std::exp(log_weight(i) - best);
+    total += weight;
+    fit.bump_fraction += weight * shapes[i].residual_sd * family.residual_sd;
+    fit.bump_length += weight * shapes[i].residual_length * family.residual_length;
+  }
+  fit.bump_fraction /= total;
+  fit.bump_length /= total;
+  return fit;
 }
 
 void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -70,12 +100,20 @@ Estimate ratio_of_medians(const Errors& all, const std::map<std::string, Errors>
   return {median(all.time) / median(all.reference_time), quantile(ratios, 0.025), quantile(ratios, 0.975), 0.95};
 }
 
-}  // namespace
-
-Result<HeldOut> held_out_error(std::span<const MeasuredCurve> curves) {
-  HeldOut result;
-  Errors all;
-  std::map<std::string, Errors> networks;
+/// Fits every curve that has limits to hold out, then tells each what the others of its board say.
+Result<std::vector<Split>> split_all(std::span<const MeasuredCurve> curves, std::span<const MeasuredCurve> more,
+                                     HeldOut& result) {
+  LogEvidence elsewhere;
+  for (const MeasuredCurve& curve : more) {
+    FLYBALL_ASSIGN(const TimePosterior posterior, TimePosterior::fit(curve.points));
+    add(elsewhere, posterior.log_evidence());
+  }
+  struct Board {
+    LogEvidence evidence;
+    std::size_t jobs;
+  };
+  std::vector<Split> splits;
+  std::map<std::string, Board> boards;
   for (const MeasuredCurve& curve : curves) {
     std::vector<Point> train, test;
     for (std::size_t i = 0; i < curve.points.size(); ++i) {
@@ -86,10 +124,37 @@ Result<HeldOut> held_out_error(std::span<const MeasuredCurve> curves) {
       ++result.too_short;
       continue;
     }
-    ++result.curves;
-    FLYBALL_ASSIGN(const Errors errors, errors_of(train, test));
+    FLYBALL_ASSIGN(TimePosterior posterior, TimePosterior::fit(train));
+    Board& board = boards.try_emplace(curve.gpu, Board{elsewhere, more.size()}).first->second;
+    add(board.evidence, posterior.log_evidence());
+    ++board.jobs;
+    splits.push_back({&curve, std::move(train), std::move(test), std::move(posterior)});
+  }
+  for (const auto& [gpu, board] : boards) {
+    if (board.jobs > 1) result.boards.push_back(board_fit(gpu, board.evidence));
+  }
+  for (Split& split : splits) {
+    const Board& board = boards[split.curve->gpu];
+    if (board.jobs < 2) continue;
+    LogEvidence others = board.evidence;
+    add(others, split.posterior.log_evidence(), -1);
+    split.posterior.learn_board(others);
+  }
+  return splits;
+}
+
+}  // namespace
+
+Result<HeldOut> held_out_error(std::span<const MeasuredCurve> curves, std::span<const MeasuredCurve> more) {
+  HeldOut result;
+  FLYBALL_ASSIGN(const std::vector<Split> splits, split_all(curves, more, result));
+  result.curves = splits.size();
+  Errors all;
+  std::map<std::string, Errors> networks;
+  for (const Split& split : splits) {
+    FLYBALL_ASSIGN(const Errors errors, errors_of(split));
     join(all, errors);
-    join(networks[curve.network], errors);
+    join(networks[split.curve->network], errors);
   }
   result.time = summarize(all.time);
   result.power = summarize(all.power);

@@ -70,6 +70,30 @@ TEST(TimePosterior, IntervalsCoverAndAreNoWiderThanTheNoiseAsks) {
   EXPECT_LT(width / asked, 5 * kNoise);
 }
 
+/// Curves whose times also go up and down by 5 % over a short span of the limit, each by its own phase.
+std::vector<Point> bumpy(double phase, std::initializer_list<int> watts) {
+  std::vector<Point> made = points(watts);
+  for (Point& p : made) p.time *= 1 + 0.05 * std::sin(40 * std::log(p.limit.watts().value() / 100) + phase);
+  return made;
+}
+
+TEST(TimePosterior, LearnsFromOtherJobsHowUnrulyTheBoardIs) {
+  std::vector<double> unruly(board_shapes().size()), smooth(board_shapes().size());
+  for (int job = 0; job < 12; ++job) {
+    const auto add = [&](std::vector<double>& to, const std::vector<Point>& curve) {
+      const auto evidence = TimePosterior::fit(curve)->log_evidence();
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] += evidence[i];
+    };
+    add(unruly, bumpy(job, {100, 115, 135, 150, 170, 185, 200, 250}));
+    add(smooth, points({100, 115, 135, 150, 170, 185, 200, 250}));
+  }
+  auto posterior = *TimePosterior::fit(points({100, 150, 200, 250}));
+  posterior.learn_board(smooth);
+  const double sure = posterior.at(Watts(125)).half_width();
+  posterior.learn_board(unruly);
+  EXPECT_GT(posterior.at(Watts(125)).half_width(), 1.5 * sure);
+}
+
 TEST(TimePosterior, RefusesWhatIsNoCurve) {
   EXPECT_FALSE(TimePosterior::fit({}));
   const std::vector<Point> twice = {binding_point(100), binding_point(100)};

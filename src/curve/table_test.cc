@@ -93,16 +93,16 @@ TEST(HeldOut, ALimitThatNeverBindsHasNoErrorAndABumpHas) {
 struct Published {
   const char* file;
   double median, p95, half_digit_median, half_digit_p95;
-  double bar_time;  ///< P1 and P2; of P3 what is reached, its bar of 1.1 % is not
+  double bar_time, bar_time_p95;  ///< P1 and P2; of P3 what is reached, its bar of 1.1 / 2.2 % is not
 };
 
 TEST(HeldOut, MeasuredCurvesReachTheirBarsAndTheReferenceItsPublishedFigures) {
   const std::string folder = shared_data_folder();
   if (folder.empty()) GTEST_SKIP() << "the measured data are not here";
   for (const Published& p :
-       {Published{"power_limit_curves/summary_power_v100.csv", 0.0103, 0.058, 5e-5, 5e-4, 0.0095},
-        Published{"power_limit_curves/summary_power_p100.csv", 0.0080, 0.072, 5e-5, 5e-4, 0.0078},
-        Published{"large_model_training/a100_power_limit.csv", 0.0114, 0.0214, 5e-5, 5e-5, 0.015}}) {
+       {Published{"power_limit_curves/summary_power_v100.csv", 0.0103, 0.058, 5e-5, 5e-4, 0.0095, 0.058},
+        Published{"power_limit_curves/summary_power_p100.csv", 0.0080, 0.072, 5e-5, 5e-4, 0.0078, 0.07},
+        Published{"large_model_training/a100_power_limit.csv", 0.0114, 0.0214, 5e-5, 5e-5, 0.015, 0.034}}) {
     const auto bytes = open_bytes(folder + "/" + p.file);
     ASSERT_TRUE(bytes) << bytes.error().message();
     const auto table = read_curves(**bytes, p.file, "GPU");
@@ -114,6 +114,7 @@ TEST(HeldOut, MeasuredCurvesReachTheirBarsAndTheReferenceItsPublishedFigures) {
     EXPECT_GE(error->time_coverage_fraction, 0.85) << p.file;
     EXPECT_LE(error->time_coverage_fraction, 0.96) << p.file;
     EXPECT_LE(error->time.median_fraction, p.bar_time) << p.file;
+    EXPECT_LE(error->time.p95_fraction, p.bar_time_p95) << p.file;
     EXPECT_LE(error->power.median_fraction, 0.013) << p.file;
     EXPECT_LE(error->power.p95_fraction, 0.047) << p.file;
     EXPECT_NEAR(error->reference_time.median_fraction, p.median, p.half_digit_median) << p.file;

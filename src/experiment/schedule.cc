@@ -11,10 +11,6 @@
 namespace flyball::experiment {
 namespace {
 
-/// Shorter blocks lose more to the switch, longer ones more to drift. With a loss of 2 s a switch, white noise of 1 %
-/// in 10 s and drift of 0.5 % in an hour the variance is flat between 30 and 60 s and least at 40 s
-/// (doc/switchback.md).
-constexpr Seconds kBlock{40};
 /// A switch costs one step and the settling: an eighth of the block or less, a third where the run is short.
 constexpr double kWantedLosses = 8;
 constexpr double kLeastLosses = 3;
@@ -48,10 +44,10 @@ Result<Schedule> Schedule::make(const Options& o) {
   }
   const auto group = static_cast<std::uint64_t>(std::lround(1 / o.share));
   const Seconds lost = o.step + o.settle;
-  Seconds least = std::max(kBlock, lost * kWantedLosses);
+  Seconds least = std::max(o.block, lost * kWantedLosses);
   if (o.horizon > Seconds(0)) {
     const Seconds room = o.horizon / (static_cast<double>(group) * kWantedGroups);
-    least = std::max({kBlock, std::min(least, room), lost * kLeastLosses});
+    least = std::max({o.block, std::min(least, room), lost * kLeastLosses});
   }
   const double first = std::max(1.0, std::ceil(least / o.grain - 1e-9));
   Seconds block = o.grain * first;

@@ -87,6 +87,8 @@ class Engine final : public LimitAuthority {
   Result<std::vector<RestoreOutcome>> release(LeaseId lease) override;
   Result<std::vector<RestoreOutcome>> restore_all(const std::string& reason) override;
 
+  /// Whoever stands before the engine has turned a lease away; the audit log says so.
+  void note_refused(const LeaseRequest& request, const std::string& why);
   /// The client is gone (closed socket, exited process): at once. A sticky lease stays.
   void client_gone(LeaseId lease, const std::string& why);
   /// The owner of a budget ends it: back to what was found, also upward. Boards whose budget belongs to a higher
@@ -104,6 +106,7 @@ class Engine final : public LimitAuthority {
   const EngineCounters& counters() const { return counters_; }
   const JournalContent& recovered() const { return journal_->found(); }
   std::size_t leases() const { return leases_.size(); }
+  bool has_lease(LeaseId lease) const { return leases_.contains(lease); }
   /// Restores that have not worked yet, a journal or audit log that cannot be written, a budget that does not hold.
   std::vector<std::string> alarms() const;
   /// Something of ours is still to be given back.

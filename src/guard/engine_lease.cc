@@ -99,8 +99,7 @@ Result<LeaseId> Engine::acquire(const LeaseRequest& request) {
     admitted = budget_->feasible(draws(nullptr, Milliwatts(0)), parts_.clock.now());
   }
   if (!admitted) {
-    audit("acquire", request.devices.empty() ? DeviceId() : request.devices.front(), 0, "refused",
-          admitted.error().message());
+    note_refused(request, admitted.error().message());
     return fail(admitted.error());
   }
   const LeaseId id = next_lease_++;
@@ -112,6 +111,10 @@ Result<LeaseId> Engine::acquire(const LeaseRequest& request) {
     boards_[device].slots[static_cast<std::size_t>(request.authority)] = Slot{id, kind, {}};
   }
   return id;
+}
+
+void Engine::note_refused(const LeaseRequest& request, const std::string& why) {
+  audit("acquire", request.devices.empty() ? DeviceId() : request.devices.front(), 0, "refused", why);
 }
 
 Engine::Lease* Engine::find_lease(LeaseId lease) {

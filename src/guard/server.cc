@@ -193,6 +193,12 @@ Result<> Server::need_lease(const Client& client, LeaseId lease) const {
 
 Result<Response> Server::acquire(Client& client, const Request& request) {
   FLYBALL_TRY(need(client, request.acquire.authority));
+  if (!client.stopped.empty()) {
+    const std::string why = "all limits were given back on request (" + client.stopped + ")";
+    if (!client.asked_in_vain) engine_.note_refused(request.acquire, why);
+    client.asked_in_vain = true;
+    return fail(ErrorCode::refused, why, {}, "to take up control again, start the run again");
+  }
   if (options_.rules.require_allowance && highest(client) == Authority::job) {
     const auto allowed = allowed_.find(client.uid);
     for (const DeviceId& device : request.acquire.devices) {
@@ -203,16 +209,24 @@ Result<Response> Server::acquire(Client& client, const Request& request) {
   }
   Response response;
   FLYBALL_ASSIGN(response.lease, engine_.acquire(request.acquire));
+  std::erase_if(client.leases, [&](LeaseId lease) { return !engine_.has_lease(lease); });
   client.leases.insert(response.lease);
   return response;
 }
 
-/// The stop button. Where jobs are strangers to each other, a job stops only what is its own.
+/// The stop button. Where jobs are strangers to each other, a job stops only what is its own. A stop lasts: whoever
+/// lost a lease by it would otherwise ask for the next one and lower the limits again.
 Result<Response> Server::restore(Client& client, const Request& request) {
   Response response;
   const std::string reason =
       fmt::format("user {}, process {}: {}", client.uid, client.pid, request.reason.substr(0, 200));
-  if (!options_.rules.require_allowance || highest(client) != Authority::job) {
+  const bool everyone = !options_.rules.require_allowance || highest(client) != Authority::job;
+  for (const auto& other : clients_) {
+    const bool holds = std::any_of(other->leases.begin(), other->leases.end(),
+                                   [&](LeaseId lease) { return engine_.has_lease(lease); });
+    if (other.get() != &client && holds && (everyone || other->uid == client.uid)) other->stopped = reason;
+  }
+  if (everyone) {
     FLYBALL_ASSIGN(response.restores, engine_.restore_all(reason));
     return response;
   }

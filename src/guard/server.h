@@ -58,7 +58,9 @@ class Server {
     std::string output;
     MonoTime output_since;
     std::set<LeaseId> leases;
-    std::string gone;  ///< why it is to be dropped; empty = it stays
+    std::string stopped;         ///< who gave back what it held, on purpose; empty = nobody. It gets no lease any more
+    bool asked_in_vain = false;  ///< since then, and the audit log says so
+    std::string gone;            ///< why it is to be dropped; empty = it stays
   };
 
   Server(Engine& engine, Clock& clock, ServerOptions options)

@@ -230,6 +230,31 @@ TEST_F(ServerTest, ALeaseOfAnotherClientIsRefused) {
   EXPECT_EQ(requested(a), watts(700));
 }
 
+TEST_F(ServerTest, AStopLastsForWhoeverLostALeaseByIt) {
+  listen();
+  RawClient run(options.path);
+  RawClient idle(options.path);
+  RawClient operator_(options.path);
+  write(run, acquire(run)["lease"], 600000);
+  ASSERT_EQ(requested(a), watts(600));
+  EXPECT_EQ(ask(idle, R"({"v":1,"id":1,"verb":"hello"})")["ok"], true);
+  const json stopped = ask(operator_, R"({"v":1,"id":1,"verb":"restore","reason":"stop"})");
+  EXPECT_EQ(stopped["restores"].size(), 2u) << stopped;
+  EXPECT_EQ(requested(a), watts(700));
+  const json again = acquire(run);
+  EXPECT_EQ(again["error"]["code"], "refused") << again;
+  EXPECT_NE(again["error"]["what"].get<std::string>().find("given back on request (user "), std::string::npos) << again;
+  EXPECT_EQ(requested(a), watts(700));
+  EXPECT_EQ(acquire(idle)["ok"], true) << "it was not stopped";
+  run.close();
+  idle.close();
+  server->turn(Seconds(0));
+  RawClient anew(options.path);
+  EXPECT_EQ(acquire(anew)["ok"], true) << "a new run is a new decision";
+  EXPECT_EQ(ask(anew, R"({"v":1,"id":1,"verb":"restore","reason":"my own"})")["ok"], true);
+  EXPECT_EQ(acquire(anew)["ok"], true) << "whoever stops itself may go on";
+}
+
 TEST_F(ServerTest, AnUnrenewedLeaseEndsWhileTheSocketStaysOpen) {
   listen();
   RawClient client(options.path);

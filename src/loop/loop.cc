@@ -21,8 +21,13 @@ constexpr double kRenewAt = 0.3;
 /// back within seconds; one that refuses for good is not asked at every poll.
 constexpr Seconds kFirstPause{1};
 constexpr Seconds kLongestPause{10};
-/// A guard that keeps ending our lease does not want us.
-constexpr std::uint64_t kMostLeases = 5;
+/// A lease that lives shorter than this was lost again: a guard that dies over and over, or a machine that gives this
+/// run no processor. Each time limits were lowered and given back, so such leases are asked for ever more rarely:
+/// pauses double up to the second value, and no further, for what disturbed may be over in the middle of a long run.
+constexpr Seconds kSettled{60};
+constexpr Seconds kLongestPauseOfLost{300};
+/// In a row; from then on it is a finding of its own.
+constexpr int kOftenLost = 3;
 /// A clock this far above our lock is not held by it: clocks come in steps of 15 MHz, and means are rounded.
 constexpr Hertz kClockTolerance{20e6};
 
@@ -82,13 +87,16 @@ void Loop::keep_lease() {
   if (lease_) {
     if (now - renewed_ < options_.lease_time * kRenewAt) return;
     renewed_ = now;
-    if (const auto renewed = authority_.renew(*lease_); renewed) return;
-    lease_.reset();
-    whole_ = false;
-    ++leases_lost_;
-    for (Board& board : boards_) board.expected.reset(), board.deferred.reset(), board.locked.reset();
+    const bool settled = now - leased_ >= kSettled;
+    if (settled) {
+      lost_in_a_row_ = 0;
+      clear("lease.lost", {});
+    }
+    const auto renewed = authority_.renew(*lease_);
+    if (renewed) return;
+    lose_lease(now, renewed.error().what);
   }
-  if (leases_lost_ >= kMostLeases || now < ask_again_) return;
+  if (now < ask_again_) return;
   const auto acquired = authority_.acquire({.kind = options_.lease,
                                             .authority = options_.authority,
                                             .devices = devices(),
@@ -96,7 +104,7 @@ void Loop::keep_lease() {
                                             .purpose = options_.purpose});
   if (acquired) {
     lease_ = *acquired;
-    renewed_ = now;
+    renewed_ = leased_ = now;
     ask_pause_ = Seconds(0);
     clear("lease.refused", {});
     return;
@@ -105,6 +113,23 @@ void Loop::keep_lease() {
   ask_again_ = now + ask_pause_;
   find(Severity::warning, "lease.refused", {}, "the guard gives no lease: " + acquired.error().what,
        acquired.error().remedy.empty() ? "limits are only observed" : acquired.error().remedy);
+}
+
+void Loop::lose_lease(MonoTime now, const std::string& why) {
+  lease_.reset();
+  whole_ = false;
+  for (Board& board : boards_) board.expected.reset(), board.deferred.reset(), board.locked.reset();
+  // The first one is asked for again at once: a guard that was restarted is back.
+  if (lost_in_a_row_ > 0) {
+    const double doubled = static_cast<double>(1u << std::min(lost_in_a_row_ - 1, 20));
+    ask_again_ = now + std::min(kFirstPause * doubled, kLongestPauseOfLost);
+  }
+  if (++lost_in_a_row_ < kOftenLost) return;
+  find(Severity::warning, "lease.lost", {},
+       "the guard's leases end within a minute each (" + why +
+           "); the next ones are asked for ever more rarely, up to " + format(kLongestPauseOfLost) +
+           " apart, and limits are as found in between",
+       "see `flyball doctor`, `journalctl -u flyball-guard`, and whether this run gets processor time");
 }
 
 void Loop::poll() {

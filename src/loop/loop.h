@@ -120,6 +120,7 @@ class Loop {
                      const std::vector<guard::WriteOutcome>& outcomes);
   void note_lock(Board& board, const guard::WriteRequest& request);
   void keep_lease();
+  void lose_lease(MonoTime now, const std::string& why);
   /// Reports the onset of a condition once; `clear` ends it.
   void find(Severity severity, const std::string& code, const DeviceId& device, std::string what, std::string remedy);
   void clear(const std::string& code, const DeviceId& device);
@@ -143,11 +144,11 @@ class Loop {
   bool progress_missing_ = false;
   Seconds step_time_;  ///< the last one known
   std::optional<MonoTime> progressed_;
-  MonoTime started_, interval_start_, renewed_, ask_again_;
+  MonoTime started_, interval_start_, leased_, renewed_, ask_again_;
   Seconds ask_pause_;
   std::optional<guard::LeaseId> lease_;
   std::uint64_t decisions_ = 0, writes_ = 0, writes_refused_ = 0;
-  std::uint64_t leases_lost_ = 0;
+  int lost_in_a_row_ = 0;  ///< leases that did not live for long
   std::vector<Finding> findings_, fresh_;
   std::vector<std::pair<std::string, DeviceId>> ongoing_;
 };

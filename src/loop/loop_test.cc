@@ -164,12 +164,36 @@ TEST(Loop, UnknownGpuIsAnInputError) {
   EXPECT_EQ(started.error().code, ErrorCode::input);
 }
 
-TEST(Loop, ALeaseThatEndsIsAskedForAgainButNotForEver) {
+TEST(Loop, ALeaseThatEndsIsAskedForAgainEverMoreRarelyAndNeverGivenUp) {
   Rig rig;
   rig.authority.ends_lease = true;
-  rig.run(600_s);
-  EXPECT_GE(rig.authority.acquired, 2);
-  EXPECT_LE(rig.authority.acquired, 6);
+  rig.policy.wish = [](const Observation& o) { return wish_for(o, 180'000_mW); };
+  int in_first_hour = 0;
+  rig.run(Seconds(3 * 3600), [&] {
+    if (rig.clock.now() == MonoTime(3'600'000'000'000)) in_first_hour = rig.authority.acquired;
+    if (rig.clock.now() == MonoTime(7'200'000'000'000)) rig.authority.ends_lease = false;
+  });
+  EXPECT_GE(in_first_hour, 12) << "at least every five minutes";
+  EXPECT_LE(in_first_hour, 24);
+  EXPECT_LE(rig.authority.acquired, in_first_hour + 13) << "300 s apart, then kept";
+  EXPECT_EQ(
+      std::count_if(rig.findings.begin(), rig.findings.end(), [](const auto& f) { return f.code == "lease.lost"; }), 1)
+      << "said once";
+  ASSERT_EQ(rig.records.back().writes.size(), 1u) << "two hours of trouble do not end a long run's control";
+  EXPECT_EQ(rig.records.back().writes[0].accepted, 180'000_mW);
+}
+
+TEST(Loop, LeasesThatLivedForLongAreAskedForAgainAtOnce) {
+  Rig rig;
+  const Seconds between(100);
+  MonoTime next = MonoTime() + between;
+  rig.run(1200_s, [&] {
+    const MonoTime end = next + Seconds(3);  // one renewal
+    rig.authority.ends_lease = rig.clock.now() >= next && rig.clock.now() < end;
+    if (rig.clock.now() >= end) next = next + between;
+  });
+  EXPECT_GE(rig.authority.acquired, 11);
+  EXPECT_FALSE(rig.found("lease.lost"));
 }
 
 TEST(Loop, WithoutALeaseItGoesOnObserving) {

@@ -33,6 +33,7 @@ Arm Switchback::advance(Seconds elapsed, Sample<Seconds> step) {
     how.share = options_.share;
     how.rare = options_.rare;
     how.grain = decision_;
+    how.block = options_.block;
     how.step = step_;
     how.horizon = run_length_ > Seconds(0) ? std::max(run_length_ - elapsed, decision_) : Seconds(0);
     how.seed = seed_;

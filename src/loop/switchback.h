@@ -19,6 +19,8 @@ struct SwitchbackOptions {
   double share = 0.05;
   /// `original`: control holds but for a few blocks at the limits found. `control`, a canary: the reverse.
   experiment::Arm rare = experiment::Arm::original;
+  /// The shortest block; a job that changes fast on boards that settle fast may be looked at in shorter ones.
+  Seconds block = experiment::Schedule::kBlock;
   double resolution_fraction = 0.01;  ///< a wider interval is "too noisy"
 };
 

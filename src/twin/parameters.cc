@@ -58,7 +58,7 @@ void check_job(const JobParameters& p, Complaints& c) {
   c.between("job.memory_fraction", p.memory_fraction, 0.0, rest(p.exposed_wait_fraction + p.absorbable_wait_fraction));
   c.between("job.memory_activity_fraction", p.memory_activity_fraction, 0.0, 1.5);
   c.fraction("job.memory_compute_share", p.memory_compute_share);
-  c.between<std::uint64_t>("job.microbatches", p.microbatches, std::max<std::uint64_t>(1, p.pipeline_stages - 1),
+  c.between<std::uint64_t>("job.microbatches", p.microbatches, p.pipeline_stages > 1 ? p.pipeline_stages - 1 : 1,
                            100'000);
   c.between("job.forward_fraction", p.forward_fraction, 0.05, 0.95);
   c.between("job.rank_work_sd", p.rank_work_sd, 0.0, 0.5);

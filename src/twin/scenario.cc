@@ -76,6 +76,8 @@ Result<Scenario> load_scenario(Filesystem& files, const std::string& folder, con
   return scenario;
 }
 
+namespace {
+
 Result<> override_parameter(Scenario& scenario, std::string_view text) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -91,6 +93,13 @@ Result<> override_parameter(Scenario& scenario, std::string_view text) {
     return fail(ErrorCode::input, "this scenario follows the curve by limit " + scenario.curve->name, "--set preset",
                 "choose a scenario without a curve of its own, for example pretrain-1");
   }
+  return {};
+}
+
+}  // namespace
+
+Result<> override_parameters(Scenario& scenario, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) FLYBALL_TRY(override_parameter(scenario, text));
   return check(scenario.parameters);
 }
 

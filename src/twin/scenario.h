@@ -39,7 +39,7 @@ struct Scenario {
 /// `folder` is that of the presets. A bad file is an error that names its line.
 Result<Scenario> load_scenario(Filesystem& files, const std::string& folder, const std::string& name);
 Result<std::vector<std::string>> scenario_names(Filesystem& files, const std::string& folder);
-/// `text` is "key=value", as `--set` gives it.
-Result<> override_parameter(Scenario& scenario, std::string_view text);
+/// Each is "key=value", as `--set` gives it. Checked when all are set: two may be right only together.
+Result<> override_parameters(Scenario& scenario, const std::vector<std::string>& texts);
 
 }  // namespace flyball::twin

@@ -50,11 +50,19 @@ TEST(Scenario, OverridesAreChecked) {
   auto files = with("curve = c\n");
   auto scenario = load_scenario(files, "p", "s");
   ASSERT_TRUE(scenario);
-  EXPECT_TRUE(override_parameter(*scenario, "job.throughput_noise_sd=0.01"));
+  EXPECT_TRUE(override_parameters(*scenario, {"job.throughput_noise_sd=0.01"}));
   EXPECT_EQ(scenario->parameters.job.throughput_noise_sd, 0.01);
-  EXPECT_FALSE(override_parameter(*scenario, "job.throughput_noise_sd"));
-  EXPECT_FALSE(override_parameter(*scenario, "nothing=1"));
-  EXPECT_FALSE(override_parameter(*scenario, "gpu.idle_power=-5W"));
+  EXPECT_FALSE(override_parameters(*scenario, {"job.throughput_noise_sd"}));
+  EXPECT_FALSE(override_parameters(*scenario, {"nothing=1"}));
+  EXPECT_FALSE(override_parameters(*scenario, {"gpu.idle_power=-5W"}));
+}
+
+TEST(Scenario, WhatIsSetIsCheckedTogether) {
+  auto scenario = load_scenario(system_filesystem(), *presets_folder(), "pretrain-8");
+  ASSERT_TRUE(scenario);
+  EXPECT_TRUE(override_parameters(*scenario, {"gpu.default_limit=700W", "gpu.maximum_limit=700W"}));
+  EXPECT_TRUE(override_parameters(*scenario, {"pipeline_stages=16", "gpus=16"}));
+  EXPECT_FALSE(override_parameters(*scenario, {"pipeline_stages=32"}));
 }
 
 TEST(Scenario, TheHashIsThatOfAllButTheSeed) {
@@ -65,9 +73,9 @@ TEST(Scenario, TheHashIsThatOfAllButTheSeed) {
   EXPECT_EQ(hash.size(), 64U);
   scenario->parameters.seed = 7;
   EXPECT_EQ(scenario->hash(), hash);
-  ASSERT_TRUE(override_parameter(*scenario, "absorbable_wait_fraction=0.05"));
+  ASSERT_TRUE(override_parameters(*scenario, {"absorbable_wait_fraction=0.05"}));
   EXPECT_NE(scenario->hash(), hash);
-  ASSERT_TRUE(override_parameter(*scenario, "job.absorbable_wait_fraction=0"));
+  ASSERT_TRUE(override_parameters(*scenario, {"job.absorbable_wait_fraction=0"}));
   EXPECT_EQ(scenario->hash(), hash) << "the value counts, not how it came about";
   EXPECT_NE(scenario->canonical_text().find("\nlimit 100000 mW: 2 s 95 W\n"), std::string::npos);
   for (const ParameterInfo& info : list_parameters(scenario->parameters)) {
@@ -81,7 +89,7 @@ TEST(Scenario, TheHashIsThatOfAllButTheSeed) {
       EXPECT_EQ(scenario->source(info), "sosp24");
     }
   }
-  EXPECT_FALSE(override_parameter(*scenario, "preset=a100-sxm-bloom")) << "it has a curve already";
+  EXPECT_FALSE(override_parameters(*scenario, {"preset=a100-sxm-bloom"})) << "it has a curve already";
 }
 
 TEST(Scenario, ThoseThatComeWithTheProgramRunAndSayWhereTheirNumbersAreFrom) {

@@ -1,5 +1,5 @@
 // ctest: needs flyball
-// The baseline of a simulated building, as a person would ask for it: `calibrate simulate`, then `calibrate fit`.
+// The baseline of a simulated building, as a person would ask for it: `record` of a simulated one, then `calibrate fit`.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ class BuildingBaseline : public ::testing::Test {
   std::string simulate(const std::string& building, std::uint64_t seed, const std::string& length) {
     std::string path = dir_.file(fmt::format("{}-{}.csv", building, seed));
     const std::string done =
-        flyball(fmt::format("calibrate simulate {} --seed {} --length {} --output {}", building, seed, length, path));
+        flyball(fmt::format("record --scenario {} --seed {} --duration {} --output {}", building, seed, length, path));
     EXPECT_TRUE(done.ends_with("exit 0")) << done;
     return path;
   }

@@ -1,4 +1,4 @@
-// ctest: needs flyball-guard flyball-fakegpu flyball_fakegpu_library
+// ctest: needs flyball flyball-guard flyball-fakegpu flyball_fakegpu_library
 // The program flyball-guard and its unit, as a service manager and an operator see them.
 
 #include <fmt/format.h>
@@ -82,6 +82,24 @@ TEST_F(GuardProgram, OneGuardAMachine) {
   EXPECT_EQ(limit(0), 700'000);
   EXPECT_EQ(rig.run_guard("status"), 0);
   EXPECT_NE(output("command.out").find("flyball.guard_status/1"), std::string::npos);
+}
+
+TEST_F(GuardProgram, TheProgramWithoutPrivilegeSaysWhatWouldComeBackAndBringsItBack) {
+  ASSERT_TRUE(system_filesystem().write_atomically(rig.file("flyball.toml"),
+                                                   fmt::format("[guard]\nsocket = \"{}\"\n", rig.socket())));
+  const std::string restore = build_folder() + "/flyball restore --config " + rig.file("flyball.toml");
+  EXPECT_TRUE(shell(restore).ends_with("exit 3")) << "no guard runs";
+  rig.start_guard();
+  const auto client = lowered();
+  const std::string plan = shell(restore + " --dry-run");
+  EXPECT_NE(plan.find(ids[0].text() + ": would be given back, to 700.0 W\n"), std::string::npos) << plan;
+  EXPECT_NE(plan.find(ids[1].text() + ": would be given back, to 700.0 W\n"), std::string::npos) << plan;
+  EXPECT_NE(shell(restore + " --dry-run --json").find("flyball.guard_status/1"), std::string::npos);
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_TRUE(shell(restore).ends_with("exit 0"));
+  EXPECT_EQ(limit(0), 700'000);
+  EXPECT_EQ(limit(1), 700'000);
+  EXPECT_EQ(shell(restore + " --dry-run"), "nothing of ours is on any board\nexit 0");
 }
 
 TEST_F(GuardProgram, RestoreWithoutAnythingToRestore) {

@@ -57,6 +57,9 @@ struct WorkerOptions {
   Seconds start_deadline{30};
   /// How long boards that are opened one by one are waited for together; 1 to 3 s each is usual.
   Seconds settle{5};
+  /// The lister is waited for so long before the boards are looked at one by one beside it. Absent = for its whole
+  /// start, so that a list is not guessed from parts while it may still come whole.
+  std::optional<Seconds> list_patience = {};
   /// Pauses before a successor is started, doubled while it does not get well.
   Seconds first_pause{1};
   Seconds last_pause{60};

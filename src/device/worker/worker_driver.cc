@@ -145,6 +145,8 @@ void WorkerDriver::look(Probe& probe) {
 }
 
 Result<std::vector<DeviceInfo>> WorkerDriver::devices() {
+  if (options_.list_patience && lister_.health().generation == 0)
+    lister_.open(SystemClock().now() + *options_.list_patience);
   const auto answer = lister_.call(Operation::devices, {});
   if (answer) {
     FLYBALL_ASSIGN(auto list, value_of(*answer, get_devices));
@@ -152,7 +154,9 @@ Result<std::vector<DeviceInfo>> WorkerDriver::devices() {
     counter_.reset();
     take(std::move(list));
   } else if (known_.empty() || counter_) {
-    if (lister_.health().state != DeviceState::hung || !list_one_by_one()) return fail(answer.error());
+    const WorkerHealth lister = lister_.health();
+    const bool opening = options_.list_patience && lister.generation == 1 && lister.abandoned == 0;
+    if ((lister.state != DeviceState::hung && !opening) || !list_one_by_one()) return fail(answer.error());
   }
   std::vector<DeviceInfo> list = known_;
   for (DeviceInfo& info : list) {

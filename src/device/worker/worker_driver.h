@@ -28,8 +28,8 @@ class WorkerDriver final : public Driver {
   /// Of the lister or, while it does not answer, of any worker that is well.
   Result<DriverEpoch> epoch() override;
   /// If the lister does not answer, the boards as last seen, each with the state of its own worker. If it never has,
-  /// because a board hangs it, the boards one by one: what hangs is then listed as hung, by the name it is expected
-  /// under or as unidentified.
+  /// because a board hangs it (or holds it up for longer than `list_patience`), the boards one by one: what hangs is
+  /// then listed as hung, by the name it is expected under or as unidentified.
   Result<std::vector<DeviceInfo>> devices() override;
   /// Of a hung GPU: a reading without values whose state is `hung`.
   Result<GpuReading> read(const DeviceId& device) override;

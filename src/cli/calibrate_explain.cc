@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/byte_source.h"
+#include "base/csv.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/cause_report.h"
+#include "cli/facility_map.h"
+#include "cli/facility_twin.h"
+#include "cli/progress.h"
+#include "twin/facility.h"
+
+namespace flyball::cli {
+namespace {
+
+struct Options {
+  std::string file, map, reference, report;
+  FacilityTwinOptions twin;
+};
+
+/// Takes samples, makes blocks of them.
+class Explanation {
+ public:
+  explicit Explanation(const facility::CauseOptions& options) : watch(options) {
+    input.reference = options.reference_time;
+  }
+
+  void take(const FacilitySample& sample) {
+    if (input.samples == 0) input.first = sample.at;
+    input.last = sample.at;
+    ++input.samples;
+    if (const auto block = builder_.take(sample)) add(*block);
+  }
+  void finish() {
+    if (const auto block = builder_.finish()) add(*block);
+  }
+
+  facility::CauseWatch watch;
+  ExplainInput input;
+
+ private:
+  void add(const facility::SampleBlock& block) {
+    ++input.blocks;
+    watch.take(block);
+  }
+  facility::BlockBuilder builder_;
+};
+
+Result<char> separator_of(const std::string& path) {
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
+  LineReader lines(*bytes);
+  Line line;
+  FLYBALL_ASSIGN(const bool there, lines.next(line));
+  return there ? guess_separator(line.text) : ',';
+}
+
+Result<> read_file(const Options& options, Explanation& made, Context& context) {
+  series::FacilityMap map;
+  if (!options.map.empty()) {
+    FLYBALL_ASSIGN(map, read_facility_map(options.map, context.files));
+  }
+  FLYBALL_ASSIGN(const char separator, separator_of(options.file));
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(options.file));
+  FLYBALL_ASSIGN(const series::FacilityRowCounts counts,
+                 series::read_facility(*bytes, separator, map, options.file,
+                                       [&](const FacilitySample& sample) { made.take(sample); }));
+  if (counts.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", options.file);
+  if (counts.impossible + counts.out_of_order + counts.without_time > 0) {
+    std::string text = fmt::format(
+        "{}: {} values are impossible and left out; {} rows are not later than the one before, {} have no time",
+        options.file, counts.impossible, counts.out_of_order, counts.without_time);
+    for (const std::string& example : counts.examples) text += "; " + example;
+    made.input.warnings.push_back(std::move(text));
+  }
+  if (counts.zone_assumed)
+    made.input.warnings.emplace_back("the stamps carry no zone and were read as UTC; a map can name it (zone)");
+  made.input.source = options.file;
+  return {};
+}
+
+Result<> simulate(const Options& options, Explanation& made, Context& context) {
+  FLYBALL_ASSIGN(const twin::FacilitySetup setup, facility_setup(options.twin, context));
+  made.input.source = fmt::format("{} (simulated), seed {}", options.twin.scenario, options.twin.seed);
+  for (const twin::FacilityFault& fault : setup.faults) made.input.source += ", with " + twin::to_string(fault);
+  FLYBALL_ASSIGN(twin::Facility building, twin::Facility::make(setup));
+  Progress progress(context.options, context.clock);
+  for (std::uint64_t i = 0; i < building.steps(); ++i) {
+    made.take(building.step());
+    if (i % 10'000 == 0)
+      progress.show(fmt::format("simulating: {} of {}", format(made.input.last - setup.start), format(setup.length)));
+  }
+  return {};
+}
+
+Result<> calibrate_explain(const Options& options, Context& context) {
+  if (options.file.empty() == options.twin.scenario.empty())
+    return fail(ErrorCode::input, "name a file, or a simulated building with --scenario", "calibrate explain",
+                "flyball calibrate explain samples.csv");
+  if (!options.twin.fault.empty() && options.twin.scenario.empty())
+    return fail(ErrorCode::input, "only a simulated building takes a fault", "--fault", "add --scenario facility-1000");
+  facility::CauseOptions causes;
+  if (!options.reference.empty()) {
+    FLYBALL_ASSIGN(causes.reference_time, parse_duration(options.reference));
+  }
+  Explanation made(causes);
+  FLYBALL_TRY(options.file.empty() ? simulate(options, made, context) : read_file(options, made, context));
+  made.finish();
+  for (const std::string& warning : made.input.warnings) log::warning(warning);
+  if (made.watch.learning())
+    log::warning(fmt::format("all {} are within the reference: nothing can be found; give more, or a shorter --reference",
+                          format(made.input.last - made.input.first)));
+  if (!options.report.empty())
+    FLYBALL_TRY(context.files.write_atomically(options.report, explain_html(made.input, made.watch)));
+  return context.out.write(context.options.json ? report::dump(explain_json(made.input, made.watch))
+                                                : explain_text(made.input, made.watch));
+}
+
+}  // namespace
+
+void add_calibrate_explain(Registry& registry) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = registry.add(
+      {.name = "calibrate explain",
+       .summary = "Say what a building no longer does as before, since when, and which cause explains it",
+       .examples = std::string("  flyball calibrate explain samples.csv --report causes.html\n"
+                               "  flyball calibrate explain bms.csv --map columns.toml --reference 14d --json\n"
+                               "  flyball calibrate explain --scenario facility-1000 --fault ups_mode --seed 3\n") +
+                   kFacilityMapHelp},
+      [options](Context& context) { return calibrate_explain(*options, context); });
+  command.add_option("FILE", options->file, "Samples of a building: CSV, also .gz or .zst");
+  command.add_option("--map", options->map, "Which column is what")->type_name("FILE");
+  command.add_option("--reference", options->reference, "So long from the first sample on nothing is wrong (10 d)")
+      ->type_name("TIME");
+  command.add_option("--report", options->report, "A page with plots")->type_name("FILE");
+  command.add_option("--scenario", options->twin.scenario, "A simulated building in place of a file")
+      ->type_name("NAME");
+  add_seed(command, options->twin.seed, "Of the simulated building");
+  command.add_option("--set", options->twin.set, "Change a parameter of it; may be given again")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  command.add_option("--duration", options->twin.duration, "Of the simulation")->type_name("TIME");
+  add_fault(command, options->twin);
+}
+
+}  // namespace flyball::cli

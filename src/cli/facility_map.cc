@@ -1,0 +1,78 @@
+#include "cli/facility_map.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/config.h"
+#include "cli/app.h"
+
+namespace flyball::cli {
+namespace {
+
+constexpr std::array<ConfigKey, 3> kKeys = {{
+    {"zone", ConfigType::text, "", 0, 0, "IANA zone of stamps that carry none; not given: UTC", ""},
+    {"columns.*", ConfigType::text, "", 0, 0, "the column of the table that is this one of flyball's", ""},
+    {"units.*", ConfigType::text, "", 0, 0, "its unit: W, kW, MW, C, F, Hz, MHz, fraction, percent", ""},
+}};
+
+struct Unit {
+  std::string_view name;
+  std::string_view base;  ///< how names of columns in that unit end
+  double scale, offset;
+};
+constexpr std::array<Unit, 9> kUnits = {{{"W", "_w", 1, 0},
+                                         {"kW", "_w", 1e3, 0},
+                                         {"MW", "_w", 1e6, 0},
+                                         {"C", "_c", 1, 0},
+                                         {"F", "_c", 1 / 1.8, -32 / 1.8},
+                                         {"Hz", "_hz", 1, 0},
+                                         {"MHz", "_hz", 1e6, 0},
+                                         {"fraction", "_fraction", 1, 0},
+                                         {"percent", "_fraction", 0.01, 0}}};
+
+}  // namespace
+
+const char* const kFacilityMapHelp =
+    "Columns: time, utility_w, generated_w, discharged_w, ups_in_w, ups_out_w, on_battery, voltage_v, it_w,\n"
+    "chillers_w, pumps_w, fans_w, chillers_on, fan_speed_fraction, pump_speed_fraction, supply_c, set_point_c,\n"
+    "back_c, dry_bulb_c, wet_bulb_c, gpu_power_w, gpu_clock_hz, gpu_temperature_c, gpu_throttled_fraction,\n"
+    "ecc_errors, link_errors, software, rack1_w, rack1_inlet_c …, job1_type, job1_phase, job1_gpus_fraction,\n"
+    "job1_tokens_per_s, job1_utilisation_fraction, job1_loss …; any of them may be missing.\n"
+    "A map names those of any other file:\n"
+    "  zone = \"Europe/Berlin\"\n"
+    "  columns.time = \"stamp\"\n"
+    "  columns.it_w = \"IT load\"\n"
+    "  units.it_w = \"kW\"                 # W, kW, MW; C, F; Hz, MHz; fraction, percent";
+
+Result<series::FacilityMap> read_facility_map(const std::string& path, Filesystem& files) {
+  FLYBALL_ASSIGN(const std::string text, read_input(files, path, kLargestConfig));
+  const auto config = Config::parse(text, path, kKeys);
+  if (!config) return fail_all(config.error());
+  series::FacilityMap map;
+  map.zone = config->text("zone").value_or("");
+  for (const std::string& name : config->names("columns")) {
+    const std::string key = "columns." + name;
+    if (name != series::kTimeColumn && !series::find_facility_field(name))
+      return fail(ErrorCode::input, fmt::format("'{}' is no column of a building", name), config->where(key),
+                  "flyball calibrate explain --help lists them");
+    series::FacilityMap::Column column{config->text(key).value_or(""), 1, 0};
+    const std::string unit_key = "units." + name;
+    if (const auto unit = config->text(unit_key)) {
+      const Unit* found = nullptr;
+      for (const Unit& each : kUnits)
+        if (each.name == *unit && name.ends_with(each.base)) found = &each;
+      if (found == nullptr)
+        return fail(ErrorCode::input, fmt::format("'{}' is no unit of '{}'", *unit, name), config->where(unit_key),
+                    "use W, kW, MW, C, F, Hz, MHz, fraction or percent as the column's name says");
+      column.scale = found->scale;
+      column.offset = found->offset;
+    }
+    map.columns[name] = column;
+  }
+  if (map.columns.empty())
+    return fail(ErrorCode::input, "the map names no column", path, "columns.time = \"stamp\" and at least one more");
+  return map;
+}
+
+}  // namespace flyball::cli

@@ -1,0 +1,398 @@
+#include "control/facility_watch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "base/checksum.h"
+#include "base/csv.h"
+#include "base/text.h"
+
+namespace flyball::control {
+namespace {
+
+constexpr std::string_view kSchema = "flyball.facility_watch/1";
+constexpr std::size_t kMostLog = std::size_t{1} << 30;
+/// Half a year; then the newest are learned from anew.
+constexpr std::size_t kMostBlocks = 26'000, kKeptBlocks = 3'000;
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kMostNotices = 20;
+
+/// The lines of a file that are whole; what follows the last of them was torn.
+std::vector<std::string> whole_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t from = 0;;) {
+    const std::size_t end = text.find('\n', from);
+    if (end == text.npos) return lines;
+    lines.emplace_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
+std::string sealed(const std::string& line) { return fmt::format("{} {:08x}\n", line, crc32(line)); }
+
+/// Nothing: damaged.
+std::optional<std::string> opened(const std::string& line) {
+  const std::size_t at = line.rfind(' ');
+  if (at == line.npos) return std::nullopt;
+  std::string content = line.substr(0, at);
+  if (fmt::format("{:08x}", crc32(content)) != line.substr(at + 1)) return std::nullopt;
+  return content;
+}
+
+/// The input as it is open now.
+class Input {
+ public:
+  ~Input() { close(); }
+  Input() = default;
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  Result<> open(const std::string& path) {
+    close();
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ >= 0) return {};
+    return fail(errno == ENOENT ? ErrorCode::input : ErrorCode::failed, std::strerror(errno), path,
+                "name the file that is written");
+  }
+  bool is_open() const { return fd_ >= 0; }
+  std::uint64_t size() const {
+    struct stat now {};
+    return ::fstat(fd_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+  }
+  /// Another file has the name by now.
+  bool replaced(const std::string& path) const {
+    struct stat mine {
+    }, named{};
+    if (::fstat(fd_, &mine) != 0 || ::stat(path.c_str(), &named) != 0) return false;
+    return mine.st_ino != named.st_ino || mine.st_dev != named.st_dev;
+  }
+  Result<std::string> read(std::uint64_t at, std::size_t most, const std::string& path) const {
+    std::string made(most, '\0');
+    const ssize_t n = ::pread(fd_, made.data(), most, static_cast<off_t>(at));
+    if (n < 0) return fail(ErrorCode::failed, std::strerror(errno), path);
+    made.resize(static_cast<std::size_t>(n));
+    return made;
+  }
+
+ private:
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int fd_ = -1;
+};
+
+}  // namespace
+
+std::string_view to_string(FacilityEvent::Kind kind) {
+  switch (kind) {
+    case FacilityEvent::Kind::found:
+      return "found";
+    case FacilityEvent::Kind::revised:
+      return "revised";
+    case FacilityEvent::Kind::over:
+      return "over";
+  }
+  return "unknown";
+}
+
+struct FacilityWatch::State {
+  State(FacilityWatchOptions given, Filesystem& on, Format by)
+      : options(std::move(given)), files(on), format(std::move(by)), causes(options.causes) {}
+
+  Result<> load();
+  Result<> load_blocks(std::uint64_t& place, std::string& print);
+  Result<> load_events();
+  Result<std::string> fingerprint() const;
+  Result<> begin_input(std::uint64_t place);
+  Result<> follow_rotation();
+  Result<> read_rows();
+  Result<> take_line(std::string_view line, std::uint64_t at);
+  Result<> finish_block(const facility::SampleBlock& block, std::uint64_t place);
+  void take_block(const facility::SampleBlock& block);
+  void compare(WallTime at);
+  Result<> learn_anew();
+  Result<> tell(std::vector<std::string>& lines);
+  void notice(std::string text) {
+    if (notices.size() < kMostNotices) notices.push_back(std::move(text));
+  }
+  std::string blocks_path() const { return options.folder + "/blocks.log"; }
+  std::string events_path() const { return options.folder + "/events.ndjson"; }
+  std::string head_line() const { return sealed(fmt::format("{} {} {}", kSchema, first_event, options.input)); }
+
+  FacilityWatchOptions options;
+  Filesystem& files;
+  Format format;
+  facility::CauseWatch causes;
+  facility::BlockBuilder builder;
+  std::optional<series::FacilityRows> rows;
+  char separator = ',';
+  Input input;
+  std::uint64_t place = 0;        ///< in the input: behind the last row that was taken
+  std::uint64_t line_number = 0;  ///< since the file was opened, for messages
+  bool more = false;
+  std::optional<WallTime> block_end, last_start;
+  std::uint64_t block_count = 0;
+  std::vector<std::string> log_tail;  ///< the newest lines of the log
+  std::unique_ptr<AppendFile> blocks_file, events_file;
+  std::uint64_t first_event = 0;                   ///< told before the log begins
+  std::uint64_t events_made = 0, events_told = 0;  ///< numbers
+  std::vector<FacilityEvent> untold;
+  struct Told {
+    Cause cause = Cause::not_identifiable;
+    bool over = false;
+  };
+  std::map<std::uint64_t, Told> told;
+  std::vector<std::string> notices;
+};
+
+Result<> FacilityWatch::State::load() {
+  FLYBALL_TRY(files.make_folders(options.folder));
+  FLYBALL_TRY(load_events());
+  std::uint64_t from = 0;
+  std::string before;
+  FLYBALL_TRY(load_blocks(from, before));
+  FLYBALL_ASSIGN(blocks_file, files.open_append(blocks_path()));
+  FLYBALL_ASSIGN(events_file, files.open_append(events_path()));
+  FLYBALL_TRY(input.open(options.input));
+  FLYBALL_ASSIGN(const std::string print, fingerprint());
+  if (!before.empty() && (before != print || input.size() < from)) {
+    notice(options.input +
+           ": not the file that was read before; it is read from its beginning, older rows are skipped");
+    from = 0;
+  }
+  return begin_input(from);
+}
+
+/// The file begins so: its header and first row tell it from the one before.
+Result<std::string> FacilityWatch::State::fingerprint() const {
+  FLYBALL_ASSIGN(const std::string head, input.read(0, 2 * LineReader::kDefaultMaxLine, options.input));
+  const std::size_t header = head.find('\n');
+  const std::size_t end = header == head.npos ? head.npos : head.find('\n', header + 1);
+  return fmt::format("{:08x}", end == head.npos ? 0 : crc32(head.substr(0, end)));
+}
+
+Result<> FacilityWatch::State::load_events() {
+  if (!files.exists(events_path())) return {};
+  FLYBALL_ASSIGN(const std::string text, files.read(events_path(), kMostLog));
+  const std::vector<std::string> lines = whole_lines(text);
+  events_told = lines.size();
+  std::string sound;
+  for (const std::string& line : lines) sound += line + '\n';
+  if (sound.size() != text.size()) FLYBALL_TRY(files.write_atomically(events_path(), sound));
+  return {};
+}
+
+Result<> FacilityWatch::State::load_blocks(std::uint64_t& from, std::string& before) {
+  if (!files.exists(blocks_path())) return files.write_atomically(blocks_path(), head_line());
+  FLYBALL_ASSIGN(const std::string text, files.read(blocks_path(), kMostLog));
+  const std::vector<std::string> lines = whole_lines(text);
+  const auto wrong = [&](std::string what) {
+    return fail(ErrorCode::failed, std::move(what), blocks_path(),
+                "move this folder away to begin anew, or name another with --state-dir");
+  };
+  const std::optional<std::string> head = lines.empty() ? std::nullopt : opened(lines.front());
+  if (!head) return wrong("this is no log of a watch");
+  const std::size_t schema = head->find(' ');
+  const std::size_t number = head->find(' ', schema + 1);
+  if (head->substr(0, schema) != kSchema || number == head->npos) return wrong("a log of another kind or version");
+  if (head->substr(number + 1) != options.input)
+    return wrong(fmt::format("this log is of '{}'", head->substr(number + 1)));
+  FLYBALL_ASSIGN(const std::int64_t first, parse_int(head->substr(schema + 1, number - schema - 1)));
+  first_event = events_made = static_cast<std::uint64_t>(first);
+  std::string sound = lines.front() + '\n';
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::optional<std::string> line = opened(lines[i]);
+    if (!line) break;  // torn, or damaged: what follows is read again
+    const std::size_t a = line->find(' '), b = line->find(' ', a + 1);
+    if (b == line->npos) break;
+    const auto at = parse_int(line->substr(0, a));
+    auto block = facility::block_from_line(std::string_view(*line).substr(b + 1));
+    if (!at || !block) break;
+    from = static_cast<std::uint64_t>(*at);
+    before = line->substr(a + 1, b - a - 1);
+    sound += lines[i] + '\n';
+    log_tail.push_back(lines[i]);
+    take_block(*block);
+  }
+  if (sound.size() != text.size()) FLYBALL_TRY(files.write_atomically(blocks_path(), sound));
+  return {};
+}
+
+/// Binds the header, and goes on behind what was read before.
+Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
+  rows.reset();
+  place = 0;
+  line_number = 0;
+  FLYBALL_ASSIGN(const std::string head, input.read(0, LineReader::kDefaultMaxLine, options.input));
+  const std::size_t end = head.find('\n');
+  if (end == head.npos) return {};  // its header is not there yet
+  std::string_view line = std::string_view(head).substr(0, end);
+  if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  separator = guess_separator(line);
+  const auto source = bytes_in_memory(line);
+  CsvReader csv(*source, {.separator = separator});
+  CsvRow row;
+  FLYBALL_TRY(csv.next(row));
+  FLYBALL_ASSIGN(series::FacilityRows bound, series::FacilityRows::bind(row.cells, options.map, options.input));
+  rows.emplace(std::move(bound));
+  line_number = 1;
+  place = std::max<std::uint64_t>(end + 1, from);
+  return {};
+}
+
+Result<> FacilityWatch::State::follow_rotation() {
+  if (input.size() < place) {
+    notice(options.input + ": shorter than before; it is read from its beginning, older rows are skipped");
+    return begin_input(0);
+  }
+  if (more || !input.replaced(options.input)) return {};
+  notice(options.input + ": another file has this name now; it is read from its beginning");
+  FLYBALL_TRY(input.open(options.input));
+  return begin_input(0);
+}
+
+Result<> FacilityWatch::State::read_rows() {
+  if (!rows) FLYBALL_TRY(begin_input(0));
+  if (!rows) return {};
+  FLYBALL_ASSIGN(const std::string chunk, input.read(place, kChunk, options.input));
+  more = chunk.size() == kChunk;
+  std::size_t from = 0;
+  for (std::size_t end = chunk.find('\n'); end != chunk.npos; end = chunk.find('\n', from)) {
+    const std::uint64_t at = place + from;
+    ++line_number;
+    FLYBALL_TRY(take_line(std::string_view(chunk).substr(from, end - from), at));
+    from = end + 1;
+  }
+  if (from == 0 && more) {
+    notice(fmt::format("{}: a line of more than {} bytes is skipped", options.input, kChunk));
+    from = chunk.size();
+  }
+  place += from;
+  return {};
+}
+
+Result<> FacilityWatch::State::take_line(std::string_view line, std::uint64_t at) {
+  const auto source = bytes_in_memory(line);
+  CsvReader csv(*source, {.separator = separator});
+  CsvRow row;
+  const auto there = csv.next(row);
+  if (!there || !*there) return {};
+  auto sample = rows->take(row.cells, line_number);
+  if (!sample) {
+    // A live watch does not end for one row.
+    notice(sample.error().message());
+    return {};
+  }
+  if (!*sample) return {};
+  if (block_end && (*sample)->at < *block_end) return {};  // told before
+  const auto block = builder.take(**sample);
+  return block ? finish_block(*block, at) : Result<>();
+}
+
+Result<> FacilityWatch::State::finish_block(const facility::SampleBlock& block, std::uint64_t behind) {
+  FLYBALL_ASSIGN(const std::string print, fingerprint());
+  const std::string line = sealed(fmt::format("{} {} {}", behind, print, facility::to_line(block)));
+  FLYBALL_TRY(blocks_file->append(line));
+  FLYBALL_TRY(blocks_file->sync());
+  log_tail.push_back(line.substr(0, line.size() - 1));
+  take_block(block);
+  return block_count >= kMostBlocks ? learn_anew() : Result<>();
+}
+
+void FacilityWatch::State::take_block(const facility::SampleBlock& block) {
+  if (log_tail.size() > 2 * kKeptBlocks)
+    log_tail.erase(log_tail.begin(), log_tail.end() - static_cast<std::ptrdiff_t>(kKeptBlocks));
+  ++block_count;
+  last_start = block.start;
+  block_end = block.start + block.length;
+  causes.take(block);
+  compare(*block_end);
+}
+
+/// What the block changed in what is found.
+void FacilityWatch::State::compare(WallTime at) {
+  for (const facility::CauseFinding& finding : causes.findings()) {
+    const auto [entry, fresh] = told.try_emplace(finding.number);
+    Told& before = entry->second;
+    std::optional<FacilityEvent::Kind> kind;
+    if (fresh) kind = FacilityEvent::Kind::found;
+    if (!fresh && (before.cause != finding.cause || (before.over && !finding.until)))
+      kind = FacilityEvent::Kind::revised;
+    if (!fresh && !before.over && finding.until) kind = FacilityEvent::Kind::over;
+    before = {finding.cause, finding.until.has_value()};
+    if (!kind) continue;
+    ++events_made;
+    if (events_made > events_told) untold.push_back({events_made, *kind, at, finding});
+  }
+}
+
+/// The log is bounded: the newest weeks are what is learned from next.
+Result<> FacilityWatch::State::learn_anew() {
+  std::vector<std::string> lines;
+  FLYBALL_TRY(tell(lines));
+  first_event = events_made;
+  const std::size_t kept = std::min(kKeptBlocks, log_tail.size());
+  const std::vector<std::string> newest(log_tail.end() - static_cast<std::ptrdiff_t>(kept), log_tail.end());
+  std::string text = head_line();
+  for (const std::string& line : newest) text += line + '\n';
+  FLYBALL_TRY(files.write_atomically(blocks_path(), text));
+  FLYBALL_ASSIGN(blocks_file, files.open_append(blocks_path()));
+  notice("half a year has passed: what is usual is learned anew from the newest weeks");
+  causes = facility::CauseWatch(options.causes);
+  told.clear();
+  log_tail.clear();
+  block_count = 0;
+  std::uint64_t from = 0;
+  std::string before;
+  return load_blocks(from, before);
+}
+
+Result<> FacilityWatch::State::tell(std::vector<std::string>& lines) {
+  std::string text;
+  for (const FacilityEvent& event : untold) {
+    lines.push_back(format(event));
+    text += lines.back();
+  }
+  if (text.empty()) return {};
+  FLYBALL_TRY(events_file->append(text));
+  FLYBALL_TRY(events_file->sync());
+  events_told = untold.back().number;
+  untold.clear();
+  return {};
+}
+
+FacilityWatch::FacilityWatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
+FacilityWatch::FacilityWatch(FacilityWatch&&) noexcept = default;
+FacilityWatch& FacilityWatch::operator=(FacilityWatch&&) noexcept = default;
+FacilityWatch::~FacilityWatch() = default;
+
+Result<FacilityWatch> FacilityWatch::open(FacilityWatchOptions options, Filesystem& files, Format format) {
+  auto state = std::make_unique<State>(std::move(options), files, std::move(format));
+  FLYBALL_TRY(state->load());
+  return FacilityWatch(std::move(state));
+}
+
+Result<std::vector<std::string>> FacilityWatch::poll() {
+  std::vector<std::string> lines;
+  FLYBALL_TRY(state_->tell(lines));
+  FLYBALL_TRY(state_->follow_rotation());
+  FLYBALL_TRY(state_->read_rows());
+  FLYBALL_TRY(state_->tell(lines));
+  return lines;
+}
+
+bool FacilityWatch::behind() const { return state_->more; }
+std::vector<std::string> FacilityWatch::notices() { return std::exchange(state_->notices, {}); }
+const facility::CauseWatch& FacilityWatch::causes() const { return state_->causes; }
+std::uint64_t FacilityWatch::blocks() const { return state_->block_count; }
+std::optional<WallTime> FacilityWatch::last_block() const { return state_->last_start; }
+
+}  // namespace flyball::control
