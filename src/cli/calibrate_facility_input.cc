@@ -83,6 +83,12 @@ class Rows {
     }
     phase_ = text(map.phase);
     type_ = text(map.job_type);
+    for (std::size_t job = 1; job <= map.jobs; ++job) {
+      jobs_.push_back(wanted_.size());
+      text(fmt::format("job{}_type", job));
+      text(fmt::format("job{}_phase", job));
+      wanted_.push_back({fmt::format("job{}_gpus_fraction", job), 0, 1, true});
+    }
   }
   const std::vector<WantedColumn>& wanted() const { return wanted_; }
 
@@ -93,7 +99,17 @@ class Rows {
       const FacilityMap::Column& column = map_.columns[i];
       if (std::isfinite(row.values[i])) column.what->set(made, (row.values[i] - column.offset) * column.unit);
     }
-    const auto word = [&](std::size_t at) { return table.words[static_cast<std::size_t>(row.values[at])]; };
+    const auto word = [&](std::size_t at) -> const std::string& {
+      return table.words[static_cast<std::size_t>(row.values[at])];
+    };
+    for (const std::size_t at : jobs_) {
+      if (word(at).empty()) continue;
+      JobShare job;
+      job.type = word(at);
+      job.phase = phase_of(word(at + 1), unknown);
+      if (std::isfinite(row.values[at + 2])) job.gpus_fraction = row.values[at + 2];
+      made.jobs.push_back(std::move(job));
+    }
     if (phase_ == 0 && type_ == 0 && map_.job.empty()) return made;
     JobShare job;
     job.type = type_ == 0 ? map_.job : word(type_);
@@ -112,6 +128,7 @@ class Rows {
   const FacilityMap& map_;
   std::vector<WantedColumn> wanted_;
   std::size_t phase_ = 0, type_ = 0;
+  std::vector<std::size_t> jobs_;  ///< where each one's three columns begin
 };
 
 }  // namespace
@@ -155,6 +172,7 @@ Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<st
     FLYBALL_ASSIGN(const std::vector<Span> spans, read_phases(options.phases, map, unknown, warnings));
     label(records, spans);
   }
+  facility::name_idle(records);
   if (not_metered > 0)
     warnings.push_back(fmt::format("{} rows have no power of the IT or of the utility and are left out", not_metered));
   if (!unknown.empty())

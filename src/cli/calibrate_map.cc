@@ -201,6 +201,7 @@ FacilityMap own_format(const std::vector<std::string>& header) {
   for (const std::string& name : header) {
     if (const FacilityColumn* column = find_facility_column(name); column != nullptr)
       map.columns.push_back({column, name, 1, 0});
+    if (name == fmt::format("job{}_type", map.jobs + 1)) ++map.jobs;
     if (name == "phase") map.phase = name;
     if (name == "job_type") map.job_type = name;
   }

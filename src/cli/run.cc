@@ -84,7 +84,8 @@ namespace {
 
 Result<> write_result(const RunOptions& options, const Rates& rates, const control::RunRecord& run,
                       const std::string& ledger_path, const Objective& objective, Context& context) {
-  const report::RunReport shown{run.result, run.series, run.phases, {}, rates};
+  FLYBALL_ASSIGN(auto relief, read_relief(options.relief, ledger_path));
+  const report::RunReport shown{run.result, run.series, run.phases, {}, rates, std::move(relief)};
   // A page that cannot be written costs no result.
   Result<> page;
   if (!options.report.empty()) page = context.files.write_atomically(options.report, report::run_html(shown));
@@ -276,6 +277,8 @@ Result<> run(const RunOptions& given, Context& context) {
   }
   RunOptions options = given;
   FLYBALL_TRY(fill_in(options, settings));
+  // What cannot be read is said before the run, not behind it.
+  FLYBALL_TRY(read_relief(options.relief, ledger_path_of(settings.run.state_dir)));
   if (options.stage.empty()) options.stage = options.observe_only ? "observe" : "control";
   if (options.observe_only && options.stage != "observe") {
     return fail(ErrorCode::input, "--observe-only and --stage " + options.stage + " are given", {},
@@ -330,6 +333,12 @@ void add_run(Registry& registry) {
       ->expected(1)
       ->take_all();
   command.add_option("--report", options->report, "Also write a page with plots")->type_name("FILE");
+  command.add_option("--relief", options->relief.relief, "What a watt saved here saves again in cooling and delivery")
+      ->type_name("SHARE");
+  command.add_option("--facility", options->relief.facility, "The same, from this kept baseline of the building")
+      ->type_name("HASH");
+  command.add_option("--wet-bulb", options->relief.wet_bulb, "and in this air; default: the usual")
+      ->type_name("TEMPERATURE");
   command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
       ->type_name("FILE");
   command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing: --stage observe");

@@ -9,6 +9,7 @@
 
 #include "cli/app.h"
 #include "cli/objective.h"
+#include "cli/relief.h"
 #include "control/run_keeper.h"
 #include "core/control.h"
 #include "ledger/ledger.h"
@@ -32,6 +33,7 @@ struct RunOptions {
   std::string switchback_share;  ///< empty: the default
   std::string switchback_block;  ///< empty: the default
   bool observe_only = false;     ///< as --stage observe
+  ReliefOptions relief;          ///< of the building around it
 };
 
 /// What --stage, --switchback-share and --switchback-block ask for; empty = no blocks.

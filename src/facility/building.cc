@@ -216,6 +216,13 @@ std::optional<FacilityRecord> record_of(const FacilitySample& sample) {
   return made;
 }
 
+void name_idle(std::vector<FacilityRecord>& records) {
+  const PhaseKey nothing;
+  if (std::all_of(records.begin(), records.end(), [&](const FacilityRecord& r) { return r.key == nothing; })) return;
+  for (FacilityRecord& record : records)
+    if (record.key == nothing) record.key.phase = Phase::idle;
+}
+
 Result<Building> learn_building(std::span<const FacilityRecord> train, const BuildingOptions& options) {
   if (train.size() < kFewestRecords)
     return fail(ErrorCode::input, fmt::format("{} samples; at least {}", train.size(), kFewestRecords), {},
@@ -384,11 +391,11 @@ std::string hash_of(std::span<const FacilityRecord> records) {
   // In pieces, so that a month at ten seconds needs no text of its own.
   constexpr std::size_t kPiece = 1 << 20;
   for (const FacilityRecord& r : records) {
-    text += fmt::format("{} {} {} {} {} {} {} {} {} {} {}:{}\n", r.point.at.nanoseconds(),
-                        format_exact(r.point.it.value()), format_exact(r.point.facility.value()), shown(r.point.air),
-                        shown(r.point.dry_bulb), shown(r.point.set_point), shown(r.point.chillers_on),
-                        r.point.exceptional ? 1 : 0, shown(r.ups_in), shown(r.ups_out), to_string(r.key.phase),
-                        r.key.job_type);
+    text +=
+        fmt::format("{} {} {} {} {} {} {} {} {} {} {}:{}\n", r.point.at.nanoseconds(), format_exact(r.point.it.value()),
+                    format_exact(r.point.facility.value()), shown(r.point.air), shown(r.point.dry_bulb),
+                    shown(r.point.set_point), shown(r.point.chillers_on), r.point.exceptional ? 1 : 0, shown(r.ups_in),
+                    shown(r.ups_out), to_string(r.key.phase), r.key.job_type);
     if (text.size() < kPiece) continue;
     hash = sha256_hex(hash + text);
     text.clear();

@@ -31,11 +31,14 @@ struct FacilityRecord {
 /// any it is unknown. On battery the UPS's output counts as discharged where nobody meters that.
 std::optional<FacilityRecord> record_of(const FacilitySample& sample);
 
+/// Where jobs are told at all, a record without any is idle.
+void name_idle(std::vector<FacilityRecord>& records);
+
 struct BuildingOptions {
   Seconds delay = Seconds(6 * 3600.0);  ///< a point teaches only after so long
   double level = 0.9;
-  Watts it_rating;   ///< 0: the greatest load of the training
-  Watts ups_rating;  ///< 0: the greatest output of the training
+  Watts it_rating;    ///< 0: the greatest load of the training
+  Watts ups_rating;   ///< 0: the greatest output of the training
   bool means = true;  ///< powers are means since the sample before
 };
 
@@ -51,13 +54,13 @@ Result<Building> learn_building(std::span<const FacilityRecord> train, const Bui
 
 /// What is drawn and computes nothing, or more than it would have to, over the records. Energies [J].
 struct NonCompute {
-  Joules facility, it;                             ///< measured, of all
-  Joules idle, idle_it;                            ///< measured while the job idles: facility, and IT of it
-  Joules checkpoint, checkpoint_it;                ///< measured while it writes
-  Estimate over_cooling_j;                         ///< more than when settled, while less heat goes in than is felt
-  Estimate checkpoint_over_cooling_j;              ///< of it, while it writes
-  Estimate ripple_j;                               ///< of swings within ten minutes of one phase, against their mean
-  std::optional<Estimate> staging_hysteresis_j;    ///< chillers beyond those that carried as much at other times
+  Joules facility, it;                           ///< measured, of all
+  Joules idle, idle_it;                          ///< measured while the job idles: facility, and IT of it
+  Joules checkpoint, checkpoint_it;              ///< measured while it writes
+  Estimate over_cooling_j;                       ///< more than when settled, while less heat goes in than is felt
+  Estimate checkpoint_over_cooling_j;            ///< of it, while it writes
+  Estimate ripple_j;                             ///< of swings within ten minutes of one phase, against their mean
+  std::optional<Estimate> staging_hysteresis_j;  ///< chillers beyond those that carried as much at other times
 };
 NonCompute non_compute(const Building& building, std::span<const FacilityRecord> records, double level = 0.95);
 

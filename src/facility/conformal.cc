@@ -42,7 +42,9 @@ constexpr std::uint64_t kFewestScores = 50;
 }  // namespace
 
 RollingInterval::RollingInterval(double level, Seconds half_life)
-    : level_(level), asked_(level), half_life_(half_life), radius_(normal_quantile((1 + level) / 2)) {}
+    : level_(level), half_life_(half_life), quantile_(normal_quantile((1 + level) / 2)) {}
+
+double RollingInterval::radius() const { return quantile_ * std::exp(boost_); }
 
 void RollingInterval::observe(WallTime at, double score, bool inside, std::size_t waiting) {
   if (!std::isfinite(score)) return;
@@ -60,10 +62,11 @@ void RollingInterval::observe(WallTime at, double score, bool inside, std::size_
   ++observed_;
   inside_ += inside ? 1 : 0;
   if (observed_ < kFewestScores) return;
-  constexpr double kRate = 0.002, kSteady = 0.5, kFarthest = 0.08;
+  // A loop with a delay of n steps swings where rate × slope × n is above π / 2; the share outside falls by about 0.34
+  // for each factor of e in the radius.
+  constexpr double kRate = 0.01, kSteady = 0.5, kFarthest = 2;
   const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(waiting)));
-  asked_ += rate * ((inside ? 0.0 : 1.0) - (1 - level_));
-  asked_ = std::clamp(asked_, level_ - kFarthest, level_ + (1 - level_) * (1 - kFarthest));
+  boost_ = std::clamp(boost_ + rate * ((inside ? 0.0 : 1.0) - (1 - level_)), -kFarthest, kFarthest);
   // The quantile moves little from one to the next.
   constexpr std::uint64_t kEvery = 16;
   if (observed_ % kEvery == 0 || observed_ == kFewestScores) find_radius();
@@ -78,16 +81,16 @@ void RollingInterval::start(const RollingInterval& other, std::uint64_t at_most)
     total_ += weights_[i];
   }
   now_ = 1;
-  radius_ = other.radius_;
+  quantile_ = other.quantile_;
 }
 
 void RollingInterval::find_radius() {
-  const double wanted = asked_ * total_;
+  const double wanted = level_ * total_;
   double sum = 0;
   for (std::size_t i = 0; i < kBins; ++i) {
     if (sum + weights_[i] >= wanted && weights_[i] > 0) {
       const double share = (wanted - sum) / weights_[i];
-      radius_ = kLeastScore * std::exp(kBinLog * (static_cast<double>(i) + std::clamp(share, 0.0, 1.0)));
+      quantile_ = kLeastScore * std::exp(kBinLog * (static_cast<double>(i) + std::clamp(share, 0.0, 1.0)));
       return;
     }
     sum += weights_[i];

@@ -40,12 +40,13 @@ class AdaptiveInterval {
 
 /// For intervals that are observed late, at any distance of points: steering alone would swing there. The radius is the
 /// quantile of the scores seen, older ones fading (their distribution does not depend on the radius, so a delay does no
-/// harm); only the level is steered, slowly, by how often intervals as they were told held (Gibbs and Candès, 2021).
+/// harm), times a factor that is steered, slowly, by how often intervals as they were told held (Gibbs and Candès,
+/// 2021).
 class RollingInterval {
  public:
   explicit RollingInterval(double level = 0.9, Seconds half_life = Seconds(4 * 86400.0));
 
-  double radius() const { return radius_; }
+  double radius() const;
   /// As if it had seen what `other` has, but only as many: a start for something like it. Counts begin anew.
   void start(const RollingInterval& other, std::uint64_t at_most);
   /// `inside`: it was in the interval that was told; `waiting`: intervals told since and not observed yet.
@@ -59,9 +60,10 @@ class RollingInterval {
   void find_radius();
 
   static constexpr std::size_t kBins = 256;
-  double level_, asked_;  ///< asked: of the quantile
+  double level_;
   Seconds half_life_;
-  double radius_;
+  double quantile_;                      ///< of the scores
+  double boost_ = 0;                     ///< logarithm of the factor
   std::array<double, kBins> weights_{};  ///< by the score's logarithm
   double total_ = 0, now_ = 1;           ///< weight of what comes now
   WallTime at_;

@@ -27,6 +27,10 @@ constexpr double kSettledAfterLags = 5;
 constexpr std::size_t kMostPending = 86'400;
 constexpr double kNoiseRate = 0.01, kLeastNoise = 1e-4;
 constexpr double kErrorFade = 0.999, kMostAlike = 0.98;
+/// Errors of one weather are alike: a week or so sees a tail.
+constexpr Seconds kScoreHalfLife = Seconds(8 * 86400.0);
+/// So much of the rating may still be on its way when a change counts as answered.
+constexpr double kAnswered = 0.02;
 
 enum TermIndex : std::size_t { kLevel, kLoad, kAnswer, kAir, kAirAnswer, kDrift, kTermCount };
 
@@ -46,9 +50,10 @@ std::vector<Term> terms(Seconds memory, bool shared) {
 }  // namespace
 
 PhaseLibrary::PhaseLibrary(const LibraryOptions& options)
-    : options_(options), felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
-      settled_(options.level),
-      unsettled_(options.level),
+    : options_(options),
+      felt_(options.dead_time, {{options.first_lag, options.second_lag}}),
+      settled_(options.level, kScoreHalfLife),
+      unsettled_(options.level, kScoreHalfLife),
       noise_(kFirstNoise) {}
 
 Result<PhaseLibrary> PhaseLibrary::make(const LibraryOptions& options) {
@@ -82,8 +87,8 @@ PhaseLibrary::Baseline& PhaseLibrary::baseline(const PhaseKey& key) {
   if (found != baselines_.end()) return found->second;
   constexpr std::uint64_t kLikeIt = 300;
   Baseline made{AdaptiveRegression(terms(options_.drift_memory, response_.has_value()), kEvidenceHalfLife),
-                RollingInterval(options_.level),
-                RollingInterval(options_.level),
+                RollingInterval(options_.level, kScoreHalfLife),
+                RollingInterval(options_.level, kScoreHalfLife),
                 0,
                 0,
                 noise_};
@@ -119,6 +124,10 @@ Expectation PhaseLibrary::take(const FacilityPoint& point) {
   pending.foretold = known.model.forecast(pending.x, known.noise, point.at);
   const Seconds settle = options_.dead_time + (options_.first_lag + options_.second_lag) * kSettledAfterLags;
   pending.transient = changed_ && point.at - *changed_ < settle;
+  if (response_) {
+    const bool answered = std::abs(moment_.now.felt - moment_.now.heat) < kAnswered;
+    pending.transient = pending.transient && !answered;
+  }
   const RollingInterval& interval = pending.transient ? known.unsettled : known.settled;
   const double half = interval.radius() * pending.sd();
   Expectation made;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -117,7 +118,7 @@ std::string amount(const Estimate& e, const std::string& unit) {
 }
 
 /// With what it stands on, for money says nothing without its prices.
-Table worth_table(const Worth& w, const Rates& rates) {
+Table worth_table(const Worth& w, const Rates& rates, const std::optional<CoolingRelief>& relief) {
   Table table{.caption = {}, .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
   table.rows = {
       {"Less power", format_percent(w.power_reduction_fraction) + " of the boards' mean"},
@@ -126,6 +127,13 @@ Table worth_table(const Worth& w, const Rates& rates) {
       {"From one feed", format_percent(w.fixed_feed_gain_fraction) + " more tokens per second, with as many more GPUs"},
       {"Energy", amount(w.energy_saved_kwh, "kWh") + " less for the same tokens"},
   };
+  if (relief)
+    table.rows.push_back(
+        {"Cooling and delivery",
+         fmt::format("{} less again: {} of it, {}", amount(saved_again(w.energy_saved_kwh, relief->fraction), "kWh"),
+                     relief->fraction.low == relief->fraction.high ? flyball::format_percent(relief->fraction.value, 1)
+                                                                   : format_percent(relief->fraction, 1),
+                     clean_utf8(relief->basis))});
   if (w.net_money) {
     const std::string lost = rates.gpu_hour_price > 0
                                  ? fmt::format("lost time at {} {} a GPU-hour", rates.gpu_hour_price, rates.currency)
@@ -137,7 +145,7 @@ Table worth_table(const Worth& w, const Rates& rates) {
   return table;
 }
 
-Json worth_json(const Worth& w) {
+Json worth_json(const Worth& w, const std::optional<CoolingRelief>& relief) {
   Json made = Json::object();
   made["power_reduction_fraction"] = estimate(w.power_reduction_fraction);
   made["node_saved_fraction"] = estimate(w.node_saved_fraction);
@@ -145,6 +153,10 @@ Json worth_json(const Worth& w) {
   made["energy_saved_kwh"] = estimate(w.energy_saved_kwh);
   made["net_money"] = estimate(w.net_money);
   made["carbon_saved_g"] = estimate(w.carbon_saved_g);
+  if (relief)
+    made["cooling"] = {{"saved_again_fraction", estimate(relief->fraction)},
+                       {"energy_saved_kwh", estimate(saved_again(w.energy_saved_kwh, relief->fraction))},
+                       {"basis", text(relief->basis)}};
   return made;
 }
 
@@ -248,11 +260,18 @@ Plot power_plot(const RunReport& report) {
 
 }  // namespace
 
+Estimate saved_again(const Estimate& energy, const Estimate& fraction) {
+  const std::array<double, 4> ends = {energy.low * fraction.low, energy.low * fraction.high, energy.high * fraction.low,
+                                      energy.high * fraction.high};
+  const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
+  return {energy.value * fraction.value, *low, *high, std::min(energy.level, fraction.level)};
+}
+
 std::string run_text(const RunReport& report) {
   std::string text = to_text(summary(report)) + '\n' + to_text(accounts(report));
   const RunResult& r = report.result;
   if (r.writes > 0) text += "\nWhat the guard did\n" + to_text(guard_table(r.gpus, kMostGpus));
-  if (r.worth) text += "\nWhat it is worth\n" + to_text(worth_table(*r.worth, report.rates));
+  if (r.worth) text += "\nWhat it is worth\n" + to_text(worth_table(*r.worth, report.rates, report.relief));
   for (const Finding& finding : report.result.findings) {
     text += fmt::format("\n{}: {}", to_string(finding.severity), clean_utf8(finding.what));
     if (!finding.device.empty()) text += " (" + finding.device.text() + ")";
@@ -284,7 +303,7 @@ Json run_json(const RunReport& report) {
     budget["allowed_violation_fraction"] = number(report.budget->allowed_violation_fraction);
   }
   made["budget"] = std::move(budget);
-  made["worth"] = r.worth ? worth_json(*r.worth) : Json(nullptr);
+  made["worth"] = r.worth ? worth_json(*r.worth, report.relief) : Json(nullptr);
   made["gpus"] = gpus_json(r.gpus);
   made["phases"] = Json::array();
   for (const PhaseSpan& span : report.phases) {
@@ -326,7 +345,7 @@ std::string run_html(const RunReport& report) {
                  limits_text(r)}});
   page.section("Over time").plot(power_plot(report));
   page.section("Accounts").table(accounts(report));
-  if (r.worth) page.section("What it is worth").table(worth_table(*r.worth, report.rates));
+  if (r.worth) page.section("What it is worth").table(worth_table(*r.worth, report.rates, report.relief));
   if (r.writes > 0) page.section("What the guard did").table(guard_table(r.gpus, r.gpus.size()));
   if (r.switchback) page.section("Switchback").table(switchback_table(*r.switchback));
   page.section("Findings").findings(r.findings);

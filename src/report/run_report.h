@@ -14,12 +14,21 @@
 
 namespace flyball::report {
 
+/// What a watt saved in the IT saves again in cooling and delivery.
+struct CoolingRelief {
+  Estimate fraction;
+  std::string basis;  ///< "as stated", "facility north, version 12ab…, at 11.0 °C wet bulb"
+};
+/// Of an energy saved: both ends with both ends.
+Estimate saved_again(const Estimate& energy, const Estimate& fraction);
+
 struct RunReport {
   RunResult result;
   std::vector<series::Series> series;  ///< power and limits are drawn
   std::vector<PhaseSpan> phases;
   std::optional<Budget> budget;
-  Rates rates;  ///< by which the accounts' costs and the worth were made
+  Rates rates;                               ///< by which the accounts' costs and the worth were made
+  std::optional<CoolingRelief> relief = {};  ///< of the building; empty: not known, and nothing is said of it
 };
 
 std::string run_text(const RunReport& report);

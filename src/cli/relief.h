@@ -1,0 +1,27 @@
+#pragma once
+// What a watt saved in the GPUs saves again in cooling and delivery: stated, or from a kept baseline of the building.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "cli/app.h"
+#include "report/run_report.h"
+
+namespace flyball::cli {
+
+struct ReliefOptions {
+  std::string relief;    ///< "12%"; empty: not stated
+  std::string facility;  ///< hash of a version that `calibrate fit --keep` kept
+  std::string wet_bulb;  ///< the air now; empty: the usual one of that baseline
+};
+
+/// Of a version's content, in the air nearest to `air` (nothing: the middle one): the value at the usual load, and an
+/// interval that holds those of all loads.
+Result<report::CoolingRelief> relief_of(std::string_view content, std::optional<Celsius> air);
+/// Nothing where neither is given.
+Result<std::optional<report::CoolingRelief>> read_relief(const ReliefOptions& options, const std::string& ledger_path);
+
+}  // namespace flyball::cli
