@@ -52,8 +52,8 @@ double waits(const AttributionInput& in) {
 
 double with_software(const AttributionInput& in) { return in.software_known ? (in.software_changed ? 4 : -30) : -2; }
 
-const std::vector<Form>& forms() {
-  static const std::vector<Form> kForms = {
+std::vector<Form> cooling_forms() {
+  return {
       {Cause::cooling_strategy,
        "staging",
        {{C::chillers_on, 0}},
@@ -78,6 +78,11 @@ const std::vector<Form>& forms() {
        {},
        {C::pumps, C::chillers, C::pump_speed},
        [](const AttributionInput& in) { return -follows(in.fans_follow); }},
+  };
+}
+
+std::vector<Form> machine_forms() {
+  return {
       {Cause::fouling,
        "coil",
        {{C::pump_speed, 1}, {C::temperature_rise, -1}},
@@ -104,6 +109,11 @@ const std::vector<Form>& forms() {
        {},
        {C::pumps, C::supply_error, C::chillers, C::chillers_on, C::chiller_switches, C::fans, C::inlet_level},
        [](const AttributionInput& in) { return follows(in.pumps_follow); }},
+  };
+}
+
+std::vector<Form> delivery_and_board_forms() {
+  return {
       {Cause::ups_mode, "ups", {}, {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}}, kCooling},
       {Cause::rack_heat,
        "inlets",
@@ -134,6 +144,11 @@ const std::vector<Form>& forms() {
        {},
        {C::gpu_temperature, C::loss_progress},
        with_software},
+  };
+}
+
+std::vector<Form> job_forms() {
+  return {
       {Cause::scheduling_mix,
        "shared",
        {{C::shared, 1}, {C::tokens, -1}, {C::newcomer, 1}},
@@ -158,6 +173,11 @@ const std::vector<Form>& forms() {
        {C::tokens, C::gpu_power, C::gpu_scatter, C::gpu_temperature}},
       {Cause::model_behaviour, "loss", {{C::loss_progress, 1}}, {}, {C::utilisation, C::tokens, C::gpu_power}},
       {Cause::model_behaviour, "restarts", {{C::restarts, 1}}, {}, both(kBoards, {C::gpu_scatter})},
+  };
+}
+
+std::vector<Form> meter_forms() {
+  return {
       {Cause::meter_fault, "utility_w", {}, {{C::balance, 1}, {C::ups_loss, 0}}, {C::balance_scatter, C::repeats}},
       {Cause::meter_fault,
        "it_w",
@@ -211,6 +231,15 @@ const std::vector<Form>& forms() {
        {},
        {C::delivery_scatter, C::rack_scatter, C::gpu_sum, C::gpu_power, C::gpu_temperature}},
   };
+}
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms = [] {
+    std::vector<Form> all;
+    for (auto* make : {&cooling_forms, &machine_forms, &delivery_and_board_forms, &job_forms, &meter_forms})
+      for (Form& form : make()) all.push_back(std::move(form));
+    return all;
+  }();
   return kForms;
 }
 

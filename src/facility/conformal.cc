@@ -64,7 +64,7 @@ void RollingInterval::observe(WallTime at, double score, bool inside, std::size_
   if (observed_ < kFewestScores) return;
   // A loop with a delay of n steps swings where rate × slope × n is above π / 2; the share outside falls by about 0.34
   // for each factor of e in the radius.
-  constexpr double kRate = 0.01, kSteady = 0.5, kFarthest = 2;
+  constexpr double kRate = 0.01, kSteady = 0.2, kFarthest = 2;
   const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(waiting)));
   boost_ = std::clamp(boost_ + rate * ((inside ? 0.0 : 1.0) - (1 - level_)), -kFarthest, kFarthest);
   // The quantile moves little from one to the next.

@@ -116,7 +116,13 @@ Cost cost_of(const std::string& pid) {
   return cost;
 }
 
-TEST_F(NodeRun, WatchingCostsLittle) {
+/// Decides every ten seconds, as an operator's run does.
+class NodeWatch : public LiveRun {
+ protected:
+  NodeWatch() : LiveRun("10s") {}
+};
+
+TEST_F(NodeWatch, CostsLittle) {
   if (std::getenv("FLYBALL_CAMPAIGN") == nullptr) GTEST_SKIP() << "a minute and a half; ./dev campaign measures it";
   Process run = start({"--observe-only"});
   nap(10'000);
