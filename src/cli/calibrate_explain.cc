@@ -111,10 +111,11 @@ Result<> calibrate_explain(const Options& options, Context& context) {
   Explanation made(causes);
   FLYBALL_TRY(options.file.empty() ? simulate(options, made, context) : read_file(options, made, context));
   made.finish();
-  for (const std::string& warning : made.input.warnings) log::warning(warning);
+  for (const std::string& warning : made.input.warnings) log::warning("calibrate", "{}", warning);
   if (made.watch.learning())
-    log::warning(fmt::format("all {} are within the reference: nothing can be found; give more, or a shorter --reference",
-                          format(made.input.last - made.input.first)));
+    log::warning("calibrate",
+                 "all {} are within the reference: nothing can be found; give more, or a shorter --reference",
+                 format(made.input.last - made.input.first));
   if (!options.report.empty())
     FLYBALL_TRY(context.files.write_atomically(options.report, explain_html(made.input, made.watch)));
   return context.out.write(context.options.json ? report::dump(explain_json(made.input, made.watch))

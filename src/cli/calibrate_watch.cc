@@ -23,7 +23,7 @@ struct Options {
 
 Result<> show(control::FacilityWatch& watch, const std::vector<std::string>& lines,
               const std::vector<std::string>& texts, const Options& options, Context& context) {
-  for (const std::string& notice : watch.notices()) log::warning(notice);
+  for (const std::string& notice : watch.notices()) log::warning("calibrate", "{}", notice);
   for (const std::string& line : context.options.json ? lines : texts) FLYBALL_TRY(context.out.write(line));
   if (options.metrics.empty()) return {};
   return context.files.write_atomically(options.metrics, cause_metrics(watch));
@@ -65,7 +65,7 @@ Result<> calibrate_watch(const Options& options, Context& context) {
       FLYBALL_TRY(show(watch, lines, texts, options, context));
       shown_blocks = watch.blocks();
     }
-    for (const std::string& notice : watch.notices()) log::warning(notice);
+    for (const std::string& notice : watch.notices()) log::warning("calibrate", "{}", notice);
     if (options.once) return {};
     constexpr Seconds kNap(0.1);
     const MonoTime next = context.clock.now() + interval;

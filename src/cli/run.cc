@@ -41,6 +41,7 @@ std::string arguments_json(const RunOptions& options, const twin::Scenario& scen
       objective.max_loss_fraction ? report::number(*objective.max_loss_fraction) : report::Json(nullptr);
   made["duration_s"] = report::number(duration.value());
   made["seed"] = options.seed;
+  made["budget_w"] = options.budget ? report::number(options.budget->value()) : report::Json(nullptr);
   made["observe_only"] = options.observe_only;
   made["stage"] = options.stage;
   made["switchback_share_fraction"] = switchback ? report::number(switchback->share) : report::Json(nullptr);
@@ -58,6 +59,7 @@ Result<> say_plan(const RunOptions& options, const twin::Scenario& scenario, con
       {"Duration", format(duration) + " simulated"},
       {"Seed", std::to_string(options.seed)},
       {"Ledger", "would be written: " + ledger_path}};
+  if (options.budget) rows.emplace_back("Budget", format(*options.budget) + " for all limits together");
   if (!options.record.empty()) rows.emplace_back("Recording", "would be written: " + options.record);
   if (!options.report.empty()) rows.emplace_back("Report", "would be written: " + options.report);
   return cli::say_plan(context, "run", rows);
@@ -135,7 +137,7 @@ void price(Account& account, const Rates& rates) {
 
 Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& options, double default_share) {
   using experiment::Schedule;
-  double share = default_share;
+  double share = options.budget ? 0 : default_share;  // limits as found would be over the budget
   if (!options.switchback_share.empty()) {
     auto given = parse_fraction(options.switchback_share);
     if (!given) {
@@ -176,7 +178,8 @@ Result<> finish_run(const RunOptions& options, const Rates& rates, control::RunR
     run.result.worth = series::worth(*run.result.saved_fraction, *run.result.loss_fraction, run.result.account, rates,
                                      static_cast<double>(run.result.gpus.size()));
   }
-  if (!options.observe_only) check_bound(run.result, objective);
+  // Under a budget the objective is against its even shares; the result is against the limits as found.
+  if (!options.observe_only && !options.budget) check_bound(run.result, objective);
   if (unopened) {
     run.degraded = true;
     run.result.findings.push_back({Severity::warning,
@@ -221,6 +224,7 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
   how.plant = scenario.plant();
   how.policy = options.policy;
   how.objective = objective;
+  how.budget = options.budget;
   how.duration = duration;
   how.seed = options.seed;
   how.started = kSimulatedStart;
@@ -232,6 +236,7 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
   FLYBALL_ASSIGN(how.switchback, switchback_of(options, settings.run.switchback_share));
   how.arguments = arguments_json(options, scenario, objective, duration, how.switchback);
   if (options.policy == kOracle) {
+    if (options.budget) return fail(ErrorCode::unsupported, "hindsight knows no budget", "--policy oracle");
     FLYBALL_ASSIGN(how.policy, hindsight(scenario, options.seed, objective));
   }
   const StopSignal signal;
@@ -255,12 +260,44 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
                     objective, context);
 }
 
+/// What a meter's budget leaves for the limits of the boards behind it: the guard's own sum (guard/node_budget.h),
+/// with nothing measured.
+Result<Watts> limits_under(const Budget& budget, const SiteSettings& site) {
+  if (!site.node_budget || site.node_budget->meter != budget.meter) {
+    return fail(ErrorCode::unsupported, "what is behind the meter " + budget.meter.text() + " is not stated",
+                "run.budget", "state it in site.node_budget; or give --budget, for all limits together");
+  }
+  const NodeBudgetSettings& node = *site.node_budget;
+  const Watts supplied = budget.limit / (1 + node.meter_accuracy_fraction) * node.lowest_supply_efficiency;
+  if (supplied <= node.non_gpu_maximum) {
+    return fail(ErrorCode::refused, "what is not GPUs may draw all of it", "run.budget",
+                "see site.node_budget.non_gpu_maximum");
+  }
+  return (supplied - node.non_gpu_maximum) / (1 + node.overshoot_fraction);
+}
+
+Result<> fill_in_budget(RunOptions& options, const Settings& settings) {
+  if (!options.budget_text.empty()) {
+    auto given = parse_watts(options.budget_text);
+    if (given && *given <= Watts(0)) given = fail(ErrorCode::input, "a budget must be above 0 W");
+    if (!given) {
+      given.error().where = "--budget " + options.budget_text;
+      return fail(std::move(given.error()));
+    }
+    options.budget = *given;
+  } else if (settings.run.budget && !options.observe_only) {
+    FLYBALL_ASSIGN(options.budget, limits_under(*settings.run.budget, settings.site));
+  }
+  if (options.budget && options.stage == "canary") {
+    return fail(ErrorCode::input, "most of a canary is at the limits found, which are over the budget",
+                "--stage canary", "leave --budget or the stage out");
+  }
+  return {};
+}
+
 /// What the command line leaves open the configuration says.
 Result<> fill_in(RunOptions& options, const Settings& settings) {
-  if (settings.run.budget) {
-    return fail(ErrorCode::unsupported, "run holds no power budget yet", "run.budget",
-                "take it out of the configuration; the guard holds a node's budget (site.node_budget)");
-  }
+  FLYBALL_TRY(fill_in_budget(options, settings));
   if (options.policy.empty()) options.policy = settings.run.policy;
   if (options.duration.empty() && settings.run.duration) {
     options.duration = format_exact(settings.run.duration->value()) + "s";
@@ -276,15 +313,15 @@ Result<> run(const RunOptions& given, Context& context) {
     objective = settings.run.objective;
   }
   RunOptions options = given;
-  FLYBALL_TRY(fill_in(options, settings));
-  // What cannot be read is said before the run, not behind it.
-  FLYBALL_TRY(read_relief(options.relief, ledger_path_of(settings.run.state_dir)));
   if (options.stage.empty()) options.stage = options.observe_only ? "observe" : "control";
   if (options.observe_only && options.stage != "observe") {
     return fail(ErrorCode::input, "--observe-only and --stage " + options.stage + " are given", {},
                 "give one of the two");
   }
   options.observe_only = options.stage == "observe";
+  FLYBALL_TRY(fill_in(options, settings));
+  // What cannot be read is said before the run, not behind it.
+  FLYBALL_TRY(read_relief(options.relief, ledger_path_of(settings.run.state_dir)));
   if (options.source == "twin") return run_on_twin(options, settings, objective, context);
   if (options.source == "nvml") return run_on_machine(options, settings, objective, context);
   return fail(ErrorCode::unsupported, "the source '" + options.source + "' is not there", "--source",
@@ -303,6 +340,7 @@ void add_run(Registry& registry) {
            "  flyball run --policy static:200W   one limit for the whole run\n"
            "  flyball run --scenario a100-bloom-3b --alpha 3 --report out.html\n"
            "  flyball run --set job.throughput_noise_sd=0.01 --seed 7 --json\n"
+           "  flyball run --scenario pretrain-8 --budget 2.4kW   all limits together never above it\n"
            "  flyball run --source nvml --duration 8h      this machine's GPUs, limits set through flyball-guard\n"
            "  flyball run --source nvml --observe-only     the same without setting anything\n"
            "A run on this machine reads --config again on SIGHUP; run.max_loss or run.alpha hold from then on, also "
@@ -328,6 +366,12 @@ void add_run(Registry& registry) {
       .add_option("--duration", options->duration, "Of the run: 30min, 6h (default: the twin 6h, else until stopped)")
       ->type_name("TIME");
   add_seed(command, options->seed, "Same seed, same result");
+  command
+      .add_option(
+          "--budget", options->budget_text,
+          "For the power limits of all the run's GPUs together: 2.4kW. Divided by need, held from the start and "
+          "by the guard after the end")
+      ->type_name("POWER");
   command.add_option("--set", options->set, "Change a parameter of the scenario; may be given again")
       ->type_name("KEY=VALUE")
       ->expected(1)

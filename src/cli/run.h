@@ -30,6 +30,8 @@ struct RunOptions {
   std::string report;
   std::string record;
   std::string stage;             ///< "observe", "canary" or "control"; empty: control
+  std::string budget_text;       ///< --budget
+  std::optional<Watts> budget;   ///< for all limits together, from --budget or run.budget
   std::string switchback_share;  ///< empty: the default
   std::string switchback_block;  ///< empty: the default
   bool observe_only = false;     ///< as --stage observe

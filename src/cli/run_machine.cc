@@ -59,6 +59,7 @@ std::string arguments_json(const RunOptions& options, const control::LiveRunOpti
   made["decision_s"] = report::number(how.decision.value());
   made["poll_s"] = report::number(how.poll.value());
   made["seed"] = options.seed;
+  made["budget_w"] = how.budget ? report::number(how.budget->value()) : report::Json(nullptr);
   made["observe_only"] = options.observe_only;
   made["stage"] = options.stage;
   made["switchback_share_fraction"] = how.switchback ? report::number(how.switchback->share) : report::Json(nullptr);
@@ -104,6 +105,7 @@ Result<> say_plan(const control::LiveRunOptions& how, const Objective& objective
                        {{"Plant", how.plant},
                         {"Policy", how.observe_only ? "none (observe only)" : how.policy},
                         {"Objective", objective_text(objective)},
+                        {"Budget", how.budget ? format(*how.budget) + " for all limits together" : "none"},
                         {"Duration", how.duration ? format(*how.duration) : "until stopped"},
                         {"Decides", "every " + format(how.decision)},
                         {"Ledger", "would be written: " + ledger_path}});
@@ -128,6 +130,7 @@ Result<> run_on_machine(const RunOptions& options, const Settings& settings, con
   how.source = "nvml";
   how.policy = options.policy;
   how.objective = objective;
+  how.budget = options.budget;
   how.poll = settings.run.sample;
   how.decision = settings.run.interval;
   how.seed = options.seed;

@@ -48,6 +48,7 @@ class LiveRun {
     how.seed = options.seed;
     how.switchback = options.switchback;
     how.clocks_unlocked = options.clocks_unlocked;
+    if (options.budget) how.lease = LeaseKind::budget;
     if (options.recording != nullptr) {
       recorder_.emplace(parts.driver, parts.job, parts.clock, *options.recording, options.anchor);
     }
@@ -63,8 +64,8 @@ class LiveRun {
       if (limits && limits->requested) found_[board.id] = *limits->requested;
     }
     if (recorder_) {
-      recorder_->begin({options_.observe_only ? "none" : options_.policy, options_.objective, options_.seed,
-                        options_.duration.value_or(Seconds(0)), options_.decision,
+      recorder_->begin({options_.observe_only ? "none" : policy_within(options_.budget, options_.policy),
+                        options_.objective, options_.seed, options_.duration.value_or(Seconds(0)), options_.decision,
                         options_.observe_only ? std::nullopt : options_.switchback, options_.poll,
                         options_.clocks_unlocked});
     }
@@ -120,14 +121,15 @@ class LiveRun {
       if (outcome == outcomes.end()) {
         open.push_back(device);
       } else {
-        keeper.restored(device, outcome->restored ? kAsFound : kLeftToOther);
+        const bool lower = options_.budget && !is_as_found(device);
+        keeper.restored(device, !outcome->restored ? kLeftToOther : lower ? kAtRest : kAsFound);
       }
     }
     const MonoTime patience = parts_.clock.now() + kRestorePatience;
     for (;;) {
       std::erase_if(open, [&](const DeviceId& device) {
-        const bool back = is_as_found(device);
-        keeper.restored(device, back ? kAsFound : kNotAsFound);
+        const bool found = is_as_found(device), back = found || rests(device);
+        keeper.restored(device, found ? kAsFound : back ? kAtRest : kNotAsFound);
         return back;
       });
       if (open.empty()) return true;
@@ -155,6 +157,14 @@ class LiveRun {
     return apart <= kSameLimit && Milliwatts(0) - apart <= kSameLimit;
   }
 
+  /// What a budget lowered goes up for its owner only, also when its lease was lost on the way.
+  bool rests(const DeviceId& device) {
+    const auto found = found_.find(device);
+    const auto limits = parts_.driver.limits(device);
+    return options_.budget && found != found_.end() && limits && limits->requested &&
+           *limits->requested <= found->second;
+  }
+
   const LiveRunOptions& options_;
   LiveParts parts_;
   std::unique_ptr<policy::Policy> policy_;
@@ -171,7 +181,8 @@ Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts
     return fail(ErrorCode::input, "a run of " + format(*options.duration) + " is shorter than one decision",
                 "--duration", "give " + format(options.decision) + " or more");
   }
-  FLYBALL_ASSIGN(auto chosen, policy::make(options.policy, options.objective));
+  FLYBALL_TRY(check_budget(options.budget, options.observe_only, options.switchback.has_value()));
+  FLYBALL_ASSIGN(auto chosen, policy::make(policy_within(options.budget, options.policy), options.objective));
   LiveRun live(options, parts, std::move(chosen));
   FLYBALL_TRY(live.start());
   RunRecord run;
@@ -182,6 +193,7 @@ Result<RunRecord> run_live(const LiveRunOptions& options, const LiveParts& parts
   RunKeeper keeper(run, ledger, options.source);
   keeper.begin({options.plant, run.result.policy, options.seed, run.result.started, run.result.started,
                 std::string(version()), options.arguments});
+  if (options.budget) keeper.hold_budget(*options.budget);
   run.interrupted = live.poll_to_the_end(keeper);
   const WallTime finished = parts.clock.wall();
   keeper.take(live.loop());

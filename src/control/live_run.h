@@ -26,6 +26,7 @@ struct LiveRunOptions {
   std::string source;            ///< of the series: "nvml"
   std::string policy = "model";  ///< as policy::make takes it
   Objective objective;
+  std::optional<Watts> budget;      ///< for the limits of all boards together; excludes a switchback
   std::optional<Seconds> duration;  ///< not given = until stopped
   Seconds poll{0.5};
   Seconds decision{10};

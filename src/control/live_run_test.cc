@@ -446,5 +446,41 @@ TEST(FakeJob, IsSilentWithoutAnOwner) {
   EXPECT_EQ(job.progress().status, Status::missing);
 }
 
+TEST_F(LiveRunTest, ABudgetHoldsAtEveryPollWhateverHappens) {
+  const Milliwatts found = limit(0);
+  options.policy = "none";
+  options.budget = Watts(1000);
+  options.duration = 120_s;
+  Watts highest;
+  int polls = 0;
+  options.progress = [&](Seconds, const Account&) {
+    Watts sum;
+    for (std::size_t i = 0; i < 4; ++i) sum += limit(i).watts();
+    highest = std::max(highest, sum);
+    if (++polls == 60) connection->cut();
+    if (polls == 70) connection->broken = false;
+  };
+  const RunRecord done = run(*connection);
+  EXPECT_LE(highest, Watts(1000));
+  ASSERT_TRUE(done.result.budget);
+  EXPECT_TRUE(done.result.restored);
+  Watts after;
+  for (std::size_t i = 0; i < 4; ++i) after += limit(i).watts();
+  EXPECT_LE(after, Watts(1000)) << "nobody who owns the budget said that it may go up";
+  EXPECT_LT(limit(0), found);
+  for (const GpuControl& gpu : done.result.gpus) {
+    EXPECT_EQ(*gpu.found, found);
+    EXPECT_EQ(gpu.after, kAtRest);
+  }
+}
+
+TEST_F(LiveRunTest, ABudgetThatTheGuardDoesNotTakeEndsTheRunBeforeItBegins) {
+  options.budget = Watts(1000);
+  connection->broken = true;
+  const auto done = run_live(options, {driver, clock, *connection, job}, nullptr);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::refused);
+}
+
 }  // namespace
 }  // namespace flyball::control

@@ -149,6 +149,7 @@ class Player final : public series::Sink {
     how.switchback = plan.switchback;
     how.clocks_unlocked = plan.clocks_unlocked;
     how.purpose = "flyball replay";
+    how.start_must_hold = false;
     loop_.emplace(driver_, clock_, authority_, progress_, policy, std::move(how));
   }
 
@@ -158,8 +159,8 @@ class Player final : public series::Sink {
     take({point.at.nanoseconds(), next_++, series, point});
   }
   void event(const series::Event& event) override {
-    static const std::vector<std::string_view> kUsed = {"decision",    "wish",  "limit_write",
-                                                        "board_range", "lease", "objective"};
+    static const std::vector<std::string_view> kUsed = {"decision", "wish",      "limit_write", "board_range",
+                                                        "lease",    "objective", "limit_found"};
     if (!series::phase_edge(event) && std::find(kUsed.begin(), kUsed.end(), event.kind) == kUsed.end()) return;
     events_.emplace(next_, event);
     take({event.at.nanoseconds(), next_++, kEvent, {}});
@@ -338,6 +339,7 @@ class Player final : public series::Sink {
   void feed_event(const series::Event& event) {
     if (const auto edge = series::phase_edge(event)) return progress_.phase(*edge);
     if (event.kind == "board_range") return feed_range(event);
+    if (event.kind == "limit_found") return loop_->adopt_found(event.device, Milliwatts::from(Watts(event.value)));
     if (event.kind == "lease") return authority_.feed_lease(event.detail);
     if (event.kind == "objective") {
       const auto objective = parse_objective_event(event);

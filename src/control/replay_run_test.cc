@@ -29,7 +29,7 @@ struct Recorded {
 };
 
 std::unique_ptr<Recorded> record_run(const std::string& policy, std::uint64_t seed, Seconds duration,
-                                     const std::string& scenario_name = "v100-bert") {
+                                     const std::string& scenario_name = "v100-bert", std::optional<Watts> budget = {}) {
   auto made = std::make_unique<Recorded>();
   auto scenario = twin::load_scenario(system_filesystem(), *presets_folder(), scenario_name);
   EXPECT_TRUE(scenario) << scenario.error().message();
@@ -45,6 +45,7 @@ std::unique_ptr<Recorded> record_run(const std::string& policy, std::uint64_t se
   options.seed = seed;
   options.started = options.recorded = kStart;
   options.recording = writer->get();
+  options.budget = budget;
   auto done = run_virtual(options, nullptr);
   EXPECT_TRUE(done) << done.error().message();
   made->run = *std::move(done);
@@ -80,6 +81,15 @@ TEST(ReplayRun, ARecordedRunComesOutAgainToTheLastBit) {
     EXPECT_EQ(again->account.tokens, recorded->run.result.account.tokens);
     EXPECT_EQ(again->findings.size(), recorded->run.result.findings.size());
   }
+}
+
+TEST(ReplayRun, ARunUnderABudgetComesOutAgain) {
+  const auto recorded = record_run("model", 3, 1800_s, "pretrain-8", Watts(2800));
+  const auto again = replay(recorded->bytes());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->policy, "budget:2800W:model");
+  ASSERT_TRUE(again->audit);
+  EXPECT_EQ(again->audit->identical, recorded->run.decisions) << again->audit->first_difference;
 }
 
 TEST(ReplayRun, TwiceTheSameAndWithAnotherPolicyProposalsButNoSaving) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
+
 namespace flyball::control {
 namespace {
 
@@ -26,6 +28,20 @@ void note_lock(GpuControl& gpu, const Proposal& proposal) {
 
 }  // namespace
 
+std::string policy_within(const std::optional<Watts>& budget, const std::string& policy) {
+  return budget ? "budget:" + format_exact(budget->value()) + "W:" + policy : policy;
+}
+
+Result<> check_budget(const std::optional<Watts>& budget, bool observe_only, bool switchback) {
+  if (!budget) return {};
+  if (observe_only) return fail(ErrorCode::input, "a run that sets nothing holds no budget", "--budget");
+  if (switchback) {
+    return fail(ErrorCode::input, "blocks at the limits found would be over the budget", "--switchback-share",
+                "give 0, or no budget");
+  }
+  return {};
+}
+
 void RunKeeper::begin(const ledger::RunStart& start) {
   if (ledger_ == nullptr) return;
   const auto id = ledger_->begin_run(start);
@@ -40,6 +56,7 @@ void RunKeeper::add(const loop::DecisionRecord& record) {
   ++run_.decisions;
   if (!record.frozen.empty()) ++run_.frozen;
   add_limits(record);
+  add_budget(record);
   add_phase(record);
   if ((run_.decisions - 1) % stride_ == 0) {
     for (const GpuObservation& gpu : record.observation.gpus) {
@@ -85,6 +102,18 @@ void RunKeeper::add_limits(const loop::DecisionRecord& record) {
   }
 }
 
+void RunKeeper::add_budget(const loop::DecisionRecord& record) {
+  if (!run_.result.budget) return;
+  BudgetHeld& budget = *run_.result.budget;
+  Watts limits, power;
+  for (const GpuObservation& gpu : record.observation.gpus) {
+    if (gpu.limit_enforced) limits += (*gpu.limit_enforced).watts();
+    if (gpu.power) power += *gpu.power;
+  }
+  budget.highest_limits = std::max(budget.highest_limits, limits);
+  budget.highest_power = std::max(budget.highest_power, power);
+}
+
 void RunKeeper::add_phase(const loop::DecisionRecord& record) {
   const Phase phase = record.observation.phase;
   if (phase == Phase::unknown) return;
@@ -112,6 +141,13 @@ void RunKeeper::take(const loop::Loop& loop) {
   run_.result.writes_refused = loop.writes_refused();
   run_.rejected = loop.rejected();
   run_.result.switchback = loop.switchback();
+  for (const loop::Loop::StartWrite& write : loop.start_writes()) {
+    for (GpuControl& gpu : run_.result.gpus) {
+      if (gpu.device != write.device) continue;
+      gpu.found = write.found;
+      ++gpu.writes;
+    }
+  }
   std::vector<Finding> findings = loop.findings();
   told_ = findings.size();
   findings.insert(findings.end(), run_.result.findings.begin(), run_.result.findings.end());

@@ -20,6 +20,12 @@ namespace flyball::control {
 inline constexpr const char* kAsFound = "as found";
 inline constexpr const char* kLeftToOther = "left to another writer";
 inline constexpr const char* kNotAsFound = "NOT as found";
+inline constexpr const char* kAtRest = "at rest under the budget";
+
+/// "budget:2400W:model": as policy::make takes it and a recording keeps it.
+std::string policy_within(const std::optional<Watts>& budget, const std::string& policy);
+/// A budget leaves no block at the limits found.
+Result<> check_budget(const std::optional<Watts>& budget, bool observe_only, bool switchback);
 
 struct RunRecord {
   RunResult result;
@@ -42,6 +48,8 @@ class RunKeeper {
       : run_(run), ledger_(ledger), source_(std::move(source)) {}
 
   void begin(const ledger::RunStart& start);
+  /// From now on it is kept how much of the budget was used.
+  void hold_budget(Watts limit) { run_.result.budget = BudgetHeld{limit, {}, {}}; }
   void add(const loop::DecisionRecord& record);
   /// Takes what the loop knows at the end, while its clock still shows it. Its findings go before those of the keeper.
   void take(const loop::Loop& loop);
@@ -63,6 +71,7 @@ class RunKeeper {
   void add_point(const DeviceId& device, Signal signal, WallTime at, Value value);
   void thin();
   void add_limits(const loop::DecisionRecord& record);
+  void add_budget(const loop::DecisionRecord& record);
   void add_phase(const loop::DecisionRecord& record);
   void give_up(const Error& error);
 

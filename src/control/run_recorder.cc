@@ -276,7 +276,12 @@ Result<GpuReading> RunRecorder::read(const DeviceId& device) {
 
 Result<PowerLimits> RunRecorder::limits(const DeviceId& device) {
   auto limits = driver_.limits(device);
-  if (limits) log_.range(device, *limits, when());
+  if (!limits) return limits;
+  log_.range(device, *limits, when());
+  // A policy that must hold something from the start writes before the first reading.
+  if (limits->enforced && found_.insert(device).second) {
+    event({wall_at(when()), "limit_found", device, {}, (*limits->enforced).watts().value(), {}});
+  }
   return limits;
 }
 

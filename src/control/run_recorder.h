@@ -7,6 +7,7 @@
 //                seed; of a live run also poll_s=…
 //   run_start, run_stop
 //   decision     value = its number; detail "observed=CRC32 …": of all that the policy saw, then why it asked
+//   limit_found  of one board, before anything was written: value = the limit in force, W
 //   wish         of one board, for the decision before it: value = the limit in W, or detail "locked_clocks …",
 //                "unlock_clocks"
 //   lease        of a live run: value 1 when it was given, 0 when it was refused or lost, detail says which
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +107,7 @@ class RunRecorder final : public Driver, public loop::ProgressSource {
   ReadingLog log_;
   MonoTime flushed_;
   std::optional<MonoTime> polled_;
+  std::set<DeviceId> found_;
   std::uint32_t polls_series_ = 0;
   std::string failure_;
 };

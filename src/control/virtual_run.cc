@@ -27,7 +27,9 @@ class World {
   static Result<std::unique_ptr<World>> create(const VirtualRunOptions& options, const std::string& policy_spec,
                                                bool observe_only, series::RecordingWriter* recording) {
     FLYBALL_ASSIGN(twin::Machine machine, options.build());
-    FLYBALL_ASSIGN(auto chosen, policy::make(policy_spec, options.objective));
+    const std::optional<Watts> budget = observe_only ? std::nullopt : options.budget;
+    const std::string spec = policy_within(budget, policy_spec);
+    FLYBALL_ASSIGN(auto chosen, policy::make(spec, options.objective));
     std::unique_ptr<World> world(new World(std::move(machine), std::move(chosen), options.started));
     guard::EngineConfig config;
     config.everywhere.clocks_unlocked = true;  // the twin's are, until this run locks them
@@ -42,13 +44,15 @@ class World {
     loop_options.seed = options.seed;
     loop_options.switchback = options.switchback;
     loop_options.clocks_unlocked = true;
+    world->budgeted_ = budget.has_value();
+    if (budget) loop_options.lease = LeaseKind::budget;
     Driver* driver = &world->driver_;
     loop::ProgressSource* progress = &world->progress_;
     if (recording != nullptr) {
       world->recorder_.emplace(world->driver_, world->progress_, world->clock_, *recording);
       driver = &*world->recorder_;
       progress = &*world->recorder_;
-      world->recorder_->begin({observe_only ? "none" : policy_spec,
+      world->recorder_->begin({observe_only ? "none" : spec,
                                options.objective,
                                options.seed,
                                options.duration,
@@ -92,8 +96,10 @@ class World {
     bool all = true;
     for (const guard::RestoreOutcome& o : *outcomes) {
       const auto now = driver_.limits(o.device);
-      const bool back = o.restored || (now && o.found && now->requested && *now->requested == *o.found);
-      keeper.restored(o.device, back ? kAsFound : o.left_to_other ? kLeftToOther : kNotAsFound);
+      const bool as_found = now && o.found && now->requested && *now->requested == *o.found;
+      const bool back = o.restored || as_found;
+      const char* const where = budgeted_ && !as_found ? kAtRest : kAsFound;
+      keeper.restored(o.device, back ? where : o.left_to_other ? kLeftToOther : kNotAsFound);
       all = all && (back || o.left_to_other);
     }
     return all;
@@ -122,6 +128,7 @@ class World {
   std::optional<RunRecorder> recorder_;
   std::unique_ptr<loop::Loop> loop_;
   Seconds poll_;
+  bool budgeted_ = false;
 };
 
 /// Runs the world to `length` or until told to stop.
@@ -182,6 +189,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
     return fail(ErrorCode::input, "a run of " + format(options.duration) + " is shorter than one decision",
                 "--duration", "give 10 s or more");
   }
+  FLYBALL_TRY(check_budget(options.budget, options.observe_only, options.switchback.has_value()));
   FLYBALL_ASSIGN(const auto world, World::create(options, options.policy, options.observe_only, options.recording));
   VirtualRun run;
   run.result.plant = options.plant;
@@ -192,6 +200,7 @@ Result<VirtualRun> run_virtual(const VirtualRunOptions& options, ledger::Ledger*
   keeper.begin({options.plant, run.result.policy, options.seed, options.started, options.recorded,
                 std::string(version()), options.arguments});
 
+  if (options.budget) keeper.hold_budget(*options.budget);
   Stepper stepper(options, 0, 0.5);
   run.interrupted =
       !stepper.run(*world, options.duration, [&](const loop::DecisionRecord& record) { keeper.add(record); });

@@ -27,6 +27,7 @@ struct VirtualRunOptions {
   std::string plant;
   std::string policy = "model";  ///< as policy::make takes it
   Objective objective;
+  std::optional<Watts> budget;  ///< for the limits of all boards together; excludes a switchback
   Seconds duration{6 * 3600.0};
   std::uint64_t seed = 1;
   WallTime started;               ///< in simulated time

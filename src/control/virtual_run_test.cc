@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
 #include "base/filesystem.h"
 #include "base/memory_filesystem.h"
 #include "base/presets.h"
@@ -302,6 +306,95 @@ TEST(WholeLoop, NoLimitOutsideTheBoardsRangeWhateverAPolicyWishes) {
       RC_ASSERT(gpu.requested_limit() == Milliwatts::from(parameters.gpu.default_limit));
     }
   }));
+}
+
+/// Of a series that is evenly spaced: how much of its variance a line of that period carries.
+double line_share(const std::vector<double>& values, double periods) {
+  RunningStats all;
+  for (const double v : values) all.add(v);
+  double re = 0, im = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double angle = 2 * std::numbers::pi * periods * static_cast<double>(i) / static_cast<double>(values.size());
+    re += (values[i] - all.mean()) * std::cos(angle);
+    im += (values[i] - all.mean()) * std::sin(angle);
+  }
+  const auto n = static_cast<double>(values.size());
+  return 2 * (re * re + im * im) / (n * n) / std::max(all.variance(), 1e-12);
+}
+
+TEST(VirtualRun, StepsThatBeatWithTheDecisionsChangeNothing) {
+  const auto mean_of = [](double step, double& loss) {
+    double saved = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const auto scenario = twin::load_scenario(system_filesystem(), *presets_folder(), "v100-bert");
+      VirtualRunOptions options = measured("v100-bert", seed, Seconds(6 * 3600.0));
+      twin::Scenario timed = *scenario;
+      timed.parameters.seed = seed;
+      timed.parameters.job.step_time = Seconds(step);
+      options.build = [timed] { return timed.build(); };
+      const VirtualRun done = run(options);
+      saved += done.result.saved_fraction->value / 3;
+      loss += done.result.loss_fraction->value / 3;
+      // 10.62 s against 10 s come round every 171 s.
+      std::vector<double> limits;
+      for (const series::Point& p : done.series[1].points) limits.push_back(p.value);
+      const double length = static_cast<double>(limits.size()) * 10;
+      EXPECT_LT(line_share(limits, length / (10.62 * 10 / 0.62)), 0.02) << step << ' ' << seed;
+    }
+    return saved;
+  };
+  double loss = 0, long_loss = 0;
+  const double saved = mean_of(7, loss), long_saved = mean_of(10.62, long_loss);
+  std::printf(
+      "bar: R5 steps of 7 s and 10.62 s, 10 s decisions, 3 seeds: saved, lost = %.2f and %.2f %%, %.2f and %.2f %%\n",
+      saved * 100, long_saved * 100, loss * 100, long_loss * 100);
+  EXPECT_NEAR(saved, long_saved, 0.001);
+  EXPECT_NEAR(loss, long_loss, 0.001);
+}
+
+TEST(VirtualRun, LimitsThatNeverBindSaveNothingAndNothingIsClaimed) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto scenario = twin::load_scenario(system_filesystem(), *presets_folder(), "pretrain-1");
+    VirtualRunOptions options = measured("pretrain-1", seed, Seconds(6 * 3600.0));
+    twin::Scenario idle = *scenario;
+    idle.parameters.seed = seed;
+    idle.parameters.job.activity_fraction = 0.05;  // draws less than the lowest limit
+    idle.parameters.job.absorbable_wait_fraction = 0;
+    options.build = [idle] { return idle.build(); };
+    options.switchback = loop::SwitchbackOptions{};
+    const VirtualRun done = run(options);
+    EXPECT_NEAR(done.result.saved_fraction->value, 0, 1e-4);
+    ASSERT_TRUE(done.result.switchback);
+    if (const auto& claimed = done.result.switchback->saved_fraction) {
+      EXPECT_NEAR(claimed->value, 0, 0.001) << "seed " << seed;
+    }
+  }
+}
+
+TEST(VirtualRun, ABudgetHoldsForAllLimitsTogether) {
+  for (const char* const policy : {"none", "model", "slack"}) {
+    VirtualRunOptions options = measured("pretrain-8", 1, 1800_s);
+    options.policy = policy;
+    options.budget = Watts(2800);
+    const VirtualRun done = run(options);
+    ASSERT_TRUE(done.result.budget);
+    EXPECT_LE(done.result.budget->highest_limits, Watts(2800)) << policy;
+    EXPECT_LE(done.result.budget->highest_power, Watts(2800)) << policy;
+    EXPECT_TRUE(done.result.restored);
+    ASSERT_EQ(done.result.gpus.size(), 8u);
+    for (const GpuControl& gpu : done.result.gpus) {
+      EXPECT_EQ(*gpu.found, 500'000_mW);
+      EXPECT_EQ(gpu.after, kAtRest) << "what a budget lowered goes up for its owner only";
+    }
+  }
+}
+
+TEST(VirtualRun, ABudgetThatCannotHoldIsRefused) {
+  VirtualRunOptions options = measured("pretrain-8", 1, 600_s);
+  options.budget = Watts(500);
+  const auto done = run_virtual(options, nullptr);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::refused);
 }
 
 }  // namespace

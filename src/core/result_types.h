@@ -115,6 +115,13 @@ struct GpuControl {
   std::string after;                ///< "as found", "left to another writer", "NOT as found"; empty = never written
 };
 
+/// A run that held a budget for the limits of all its GPUs together.
+struct BudgetHeld {
+  Watts limit;
+  Watts highest_limits;  ///< sum of the limits in force, at the ends of intervals
+  Watts highest_power;   ///< mean over an interval, boards
+};
+
 /// The outcome of one run of the loop, as `flyball run` prints it.
 struct RunResult {
   std::string plant;  ///< "twin pretrain-1 (preset v100-…)", "nvml", "recording …"
@@ -127,6 +134,7 @@ struct RunResult {
   std::optional<Estimate> loss_fraction;
   std::string saved_basis;  ///< how the two were obtained
   std::optional<SwitchbackResult> switchback;
+  std::optional<BudgetHeld> budget;
   std::optional<Worth> worth;  ///< of what was saved, where that is known
   std::vector<GpuControl> gpus;
   std::vector<Finding> findings;

@@ -41,6 +41,11 @@ TEST_P(MeasuredCurves, ModelSavesNearlyWhatHindsightCouldWithinTheBound) {
   EXPECT_GE(model.binding_within_fraction, 0.9);  // with drift
   EXPECT_LE(model.worst_loss_fraction, 0.015);
   EXPECT_LE(model.looks_fraction, 0.05);
+  ASSERT_TRUE(model.median_decisions && model.p90_decisions);
+  EXPECT_LE(*model.median_decisions, 60);
+  if (GetParam().noise < 0.005) {
+    EXPECT_LE(*model.p90_decisions, 180);
+  }
   const auto comparisons = compare(*done, "model");
   EXPECT_GE(comparisons[0].ahead_fraction, GetParam().noise > 0.005 ? 0.6 : 0.8) << comparisons[0].other;
   EXPECT_GE(comparisons[1].pooled_ratio, 1.2) << comparisons[1].other;
@@ -79,7 +84,11 @@ TEST_P(AbsorbableWait, SlackSavesWhatHindsightCouldAndNeverLessThanModel) {
   EXPECT_LE(summaries[0].worst_loss_fraction, w.max_loss + 0.0005);
   EXPECT_GE(summaries[0].saved_fraction, summaries[1].saved_fraction - 0.001);
   EXPECT_LT(summaries[0].uncontrolled_fraction, 0.5) << "a locked clock is control too";
-  EXPECT_FALSE(summaries[0].median_decisions) << "the curve against limits says nothing of clocks";
+  // Where one limit for all saves next to nothing there is nothing to converge to.
+  EXPECT_EQ(summaries[0].median_decisions.has_value(), done->curves[0].fixed.saved_fraction >= 0.005);
+  if (summaries[0].median_decisions) {
+    EXPECT_LE(*summaries[0].median_decisions, 60) << "of clocks by what one lock saves";
+  }
 }
 
 // At 0 % the bar of 0.95 is not reached: what a look teaches about so little costs too much of it.

@@ -116,19 +116,41 @@ class Bench {
   std::unique_ptr<loop::Loop> loop_;
 };
 
-/// Follows the saving that the limits in force are truly worth, over a sliding window.
+/// What the setting in force is truly worth; nothing where all is as found. `known` is false where limits were lowered
+/// under a lock, of which neither curve says anything.
+std::optional<double> true_saving(const Subject& subject, Milliwatts limit, std::optional<Hertz> lock, bool& known) {
+  const curve::Curve& curve = subject.truth;
+  const bool lowered = limit < Milliwatts::from(curve.highest());
+  if (!lock || subject.clocks.empty()) {
+    if (lock) known = false;
+    if (!lowered) return std::nullopt;
+    return 1 - curve.energy(limit.watts()) / curve.energy(curve.highest());
+  }
+  if (lowered) known = false;
+  const Hertz step = subject.clocks.size() > 1 ? subject.clocks[0] - subject.clocks[1] : Hertz(1e6);
+  const double rung =
+      std::clamp((subject.clocks.front() - *lock) / step, -1.0, static_cast<double>(subject.clocks.size() - 1));
+  if (rung <= -1) return std::nullopt;
+  const auto saving = [&](double at) {
+    if (at < 0) return 0.0;
+    const policy::Level& level = subject.by_clock[static_cast<std::size_t>(at)];
+    return 1 - level.power / level.rate;
+  };
+  const double below = std::floor(rung);
+  return saving(below) + (rung - below) * (saving(std::ceil(rung)) - saving(below));
+}
+
+/// Follows the saving that the settings in force are truly worth, over a sliding window.
 class TargetWatch {
  public:
-  TargetWatch(const curve::Curve& curve, double target, const Options& options)
-      : curve_(curve),
-        target_(target),
-        length_(static_cast<std::size_t>(std::lround(kTargetWindow / options.interval))) {}
+  TargetWatch(double target, const Options& options)
+      : target_(target), length_(static_cast<std::size_t>(std::lround(kTargetWindow / options.interval))) {}
 
-  void add(Milliwatts limit) {
+  /// Of one decision; nothing where all is as found.
+  void add(const std::optional<double>& saving) {
     ++decisions_;
-    if (limit >= Milliwatts::from(curve_.highest())) return;
-    const Watts at = limit.watts();
-    window_.push_back(1 - curve_.energy(at) / curve_.energy(curve_.highest()));
+    if (!saving) return;
+    window_.push_back(*saving);
     sum_ += window_.back();
     if (window_.size() > length_) {
       sum_ -= window_.front();
@@ -145,7 +167,6 @@ class TargetWatch {
   std::optional<double> result() const { return since_; }
 
  private:
-  const curve::Curve& curve_;
   double target_;
   std::size_t length_, decisions_ = 0;
   std::deque<double> window_;
@@ -156,17 +177,16 @@ class TargetWatch {
 Result<Score> run_policy(const Subject& subject, const CurveInfo& info, const Base& base, const Options& options,
                          const std::string& policy, std::uint64_t seed) {
   FLYBALL_ASSIGN(const auto bench, Bench::create(subject, options, policy, seed));
-  TargetWatch watch(subject.truth, info.fixed.saved_fraction * kTargetShare, options);
+  TargetWatch watch(info.fixed.saved_fraction * kTargetShare, options);
   const auto intervals = std::llround(options.duration / options.interval);
   std::int64_t uncontrolled = 0, looks = 0;
   const Milliwatts found = bench->plant().limit();
   Score score;
   for (std::int64_t i = 0; i < intervals; ++i) {
     const Milliwatts limit = bench->plant().limit();
-    const bool locked = bench->plant().clocks_locked();
-    if (limit >= found && !locked) ++uncontrolled;
-    if (locked) score.target_watched = false;
-    watch.add(limit);
+    const auto lock = bench->plant().lock();
+    if (limit >= found && !lock) ++uncontrolled;
+    watch.add(true_saving(subject, limit, lock, score.target_watched));
     if (bench->step()) ++looks;
   }
   score.seed = seed;

@@ -46,7 +46,7 @@ struct Score {
   /// Decisions until the saving over 5 min, uncontrolled intervals apart, stays at 90 % of the best static limit's or
   /// above; empty = never.
   std::optional<double> decisions_to_target;
-  bool target_watched = true;  ///< false: clocks were locked, of which the curve against limits says nothing
+  bool target_watched = true;  ///< false: limits were lowered under a lock, of which no curve says anything
   std::uint64_t writes = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ class Plant {
   virtual bool clocks_unlocked() const { return false; }
   /// The highest of the boards' limits as set.
   virtual Milliwatts limit() = 0;
-  /// A board has its clocks locked.
-  virtual bool clocks_locked() { return false; }
+  /// The highest clock that a board may run at, if every board has its clocks locked.
+  virtual std::optional<Hertz> lock() { return std::nullopt; }
   /// True, since the start, up to the clock's now.
   virtual Joules energy() = 0;
   virtual double tokens() = 0;
@@ -40,6 +41,7 @@ struct Subject {
   /// At time 0 of the clock, which outlives it. One seed has one course of disturbances.
   std::function<Result<std::unique_ptr<Plant>>(std::uint64_t seed, Clock& clock)> build;
   std::vector<policy::Level> by_clock = {};  ///< one lock for all boards, relative to the limits found
+  std::vector<Hertz> clocks = {};            ///< of by_clock, descending, evenly apart
 };
 
 }  // namespace flyball::evaluate

@@ -34,9 +34,13 @@ class TwinPlant final : public Plant, public loop::ProgressSource {
     for (const twin::Gpu& gpu : machine_.gpus()) highest = std::max(highest, gpu.requested_limit());
     return highest;
   }
-  bool clocks_locked() override {
-    const auto& gpus = machine_.gpus();
-    return std::any_of(gpus.begin(), gpus.end(), [](const twin::Gpu& gpu) { return gpu.locked_clocks().has_value(); });
+  std::optional<Hertz> lock() override {
+    std::optional<Hertz> highest;
+    for (const twin::Gpu& gpu : machine_.gpus()) {
+      if (!gpu.locked_clocks()) return std::nullopt;
+      highest = std::max(highest.value_or(Hertz(0)), gpu.locked_clocks()->high);
+    }
+    return highest;
   }
   Joules energy() override {
     machine_.advance_to(clock_.now());
@@ -77,15 +81,16 @@ Result<curve::Point> measure(const twin::Scenario& scenario, Milliwatts limit, s
                       (machine.energy() - energy) / kMeasured / static_cast<double>(machine.gpus().size())};
 }
 
-Result<std::vector<policy::Level>> levels_by_clock(const twin::Scenario& scenario, const curve::Point& found) {
-  std::vector<policy::Level> levels;
+/// Those that one lock for all boards can reach.
+Result<> measure_by_clock(const twin::Scenario& scenario, const curve::Point& found, Subject& subject) {
   const Hertz top = scenario.parameters.gpu.maximum_clock;
   for (Hertz clock = top - kClockStep; clock >= top * kLowestClock; clock = clock - kClockStep) {
     FLYBALL_ASSIGN(const curve::Point point, measure(scenario, found.limit, clock));
     const double rate = found.time / point.time;
-    levels.push_back({point.power / found.power, rate, rate});
+    subject.by_clock.push_back({point.power / found.power, rate, rate});
+    subject.clocks.push_back(clock);
   }
-  return levels;
+  return {};
 }
 
 }  // namespace
@@ -104,20 +109,20 @@ Result<Subject> twin_subject(const twin::Scenario& scenario, std::uint64_t seed)
   }
   FLYBALL_ASSIGN(const curve::Point last, measure(fixed, lowest));
   points.push_back(last);
-  FLYBALL_ASSIGN(std::vector<policy::Level> by_clock, levels_by_clock(fixed, points.front()));
   FLYBALL_ASSIGN(curve::Curve truth, curve::Curve::monotone(points));
-  return Subject{scenario.plant(),
-                 scenario.name,
-                 std::move(truth),
-                 scenario.hash(),
-                 kPoll,
-                 [scenario](std::uint64_t s, Clock& clock) -> Result<std::unique_ptr<Plant>> {
-                   twin::Scenario seeded = scenario;
-                   seeded.parameters.seed = s;
-                   FLYBALL_ASSIGN(twin::Machine machine, seeded.build());
-                   return std::make_unique<TwinPlant>(std::move(machine), clock);
-                 },
-                 std::move(by_clock)};
+  Subject subject{scenario.plant(),
+                  scenario.name,
+                  std::move(truth),
+                  scenario.hash(),
+                  kPoll,
+                  [scenario](std::uint64_t s, Clock& clock) -> Result<std::unique_ptr<Plant>> {
+                    twin::Scenario seeded = scenario;
+                    seeded.parameters.seed = s;
+                    FLYBALL_ASSIGN(twin::Machine machine, seeded.build());
+                    return std::make_unique<TwinPlant>(std::move(machine), clock);
+                  }};
+  FLYBALL_TRY(measure_by_clock(fixed, points.front(), subject));
+  return subject;
 }
 
 }  // namespace flyball::evaluate

@@ -42,10 +42,18 @@ double follows(double part) {
   return std::isnan(part) ? 0 : part > 0.5 ? -8 : 4;
 }
 
+/// Waiting for GPUs that others use costs far more pace than utilisation; work of another shape costs both alike.
+double waits(const AttributionInput& in) {
+  const ChannelShift& tokens = in.shifts[static_cast<std::size_t>(C::tokens)];
+  const ChannelShift& used = in.shifts[static_cast<std::size_t>(C::utilisation)];
+  if (!tokens.known || !used.known || std::abs(tokens.z) < 3 || std::abs(used.z) < 3) return 0;
+  return used.shift / tokens.shift > 0.65 ? -20 : 0;
+}
+
 double with_software(const AttributionInput& in) { return in.software_known ? (in.software_changed ? 4 : -30) : -2; }
 
-const std::vector<Form>& forms() {
-  static const std::vector<Form> kForms = {
+std::vector<Form> cooling_forms() {
+  return {
       {Cause::cooling_strategy,
        "staging",
        {{C::chillers_on, 0}},
@@ -60,16 +68,21 @@ const std::vector<Form>& forms() {
       {Cause::fouling,
        "tower",
        {{C::fans, 1}},
-       {{C::balance, 0}},
+       {{C::balance, 0}, {C::fan_speed, 0}},
        {C::chillers, C::chillers_on, C::chiller_switches, C::pumps, C::supply_error, C::temperature_rise},
        [](const AttributionInput& in) { return in.fans_apart < 0.1 ? -3.0 : 2.0; }},
       {Cause::fouling, "condenser", {{C::chillers, 1}}, {{C::balance, 0}}, {C::fans, C::pumps}},
       {Cause::fouling,
        "filter",
-       {{C::fan_speed, 1}, {C::fans, -1}},
+       {{C::fan_speed, 1}, {C::fans, 1}},
        {},
        {C::pumps, C::chillers, C::pump_speed},
        [](const AttributionInput& in) { return -follows(in.fans_follow); }},
+  };
+}
+
+std::vector<Form> machine_forms() {
+  return {
       {Cause::fouling,
        "coil",
        {{C::pump_speed, 1}, {C::temperature_rise, -1}},
@@ -79,13 +92,13 @@ const std::vector<Form>& forms() {
       {Cause::fan_or_pump,
        "worn_fan",
        {{C::fans, 1}},
-       {{C::balance, 0}},
+       {{C::balance, 0}, {C::fan_speed, 0}},
        {C::pump_speed, C::pumps, C::temperature_rise, C::chillers},
        [](const AttributionInput& in) { return in.fans_apart < 0.1 ? 2.0 : -3.0; }},
-      {Cause::fan_or_pump, "worn_pump", {{C::pumps, 1}}, {{C::balance, 0}}, {C::chillers, C::fans}},
+      {Cause::fan_or_pump, "worn_pump", {{C::pumps, 1}}, {{C::balance, 0}, {C::pump_speed, 0}}, {C::chillers, C::fans}},
       {Cause::fan_or_pump,
        "fixed_fan",
-       {{C::fan_speed, 1}, {C::inlet_level, -1}},
+       {{C::fan_speed, 1}, {C::inlet_level, -1}, {C::fans, 1}},
        {},
        {C::fans, C::pumps, C::pump_speed, C::temperature_rise, C::chillers, C::inlet_pattern, C::gpu_temperature,
         C::supply_error},
@@ -96,6 +109,11 @@ const std::vector<Form>& forms() {
        {},
        {C::pumps, C::supply_error, C::chillers, C::chillers_on, C::chiller_switches, C::fans, C::inlet_level},
        [](const AttributionInput& in) { return follows(in.pumps_follow); }},
+  };
+}
+
+std::vector<Form> delivery_and_board_forms() {
+  return {
       {Cause::ups_mode, "ups", {}, {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}}, kCooling},
       {Cause::rack_heat,
        "inlets",
@@ -126,16 +144,23 @@ const std::vector<Form>& forms() {
        {},
        {C::gpu_temperature, C::loss_progress},
        with_software},
+  };
+}
+
+std::vector<Form> job_forms() {
+  return {
       {Cause::scheduling_mix,
        "shared",
        {{C::shared, 1}, {C::tokens, -1}, {C::newcomer, 1}},
        {},
-       both(kBoards, {C::restarts, C::gpu_sum, C::gpu_scatter})},
+       both(kBoards, {C::restarts, C::gpu_sum, C::gpu_scatter}),
+       waits},
       {Cause::scheduling_mix,
        "contention",
        {{C::tokens, -1}, {C::newcomer, 1}, {C::utilisation, -1}},
        {},
-       both(kBoards, {C::shared, C::restarts, C::gpu_sum, C::gpu_scatter})},
+       both(kBoards, {C::shared, C::restarts, C::gpu_sum, C::gpu_scatter}),
+       waits},
       {Cause::model_behaviour,
        "utilisation",
        {{C::utilisation, -1}, {C::gpu_power, -1}},
@@ -148,6 +173,11 @@ const std::vector<Form>& forms() {
        {C::tokens, C::gpu_power, C::gpu_scatter, C::gpu_temperature}},
       {Cause::model_behaviour, "loss", {{C::loss_progress, 1}}, {}, {C::utilisation, C::tokens, C::gpu_power}},
       {Cause::model_behaviour, "restarts", {{C::restarts, 1}}, {}, both(kBoards, {C::gpu_scatter})},
+  };
+}
+
+std::vector<Form> meter_forms() {
+  return {
       {Cause::meter_fault, "utility_w", {}, {{C::balance, 1}, {C::ups_loss, 0}}, {C::balance_scatter, C::repeats}},
       {Cause::meter_fault,
        "it_w",
@@ -201,6 +231,15 @@ const std::vector<Form>& forms() {
        {},
        {C::delivery_scatter, C::rack_scatter, C::gpu_sum, C::gpu_power, C::gpu_temperature}},
   };
+}
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms = [] {
+    std::vector<Form> all;
+    for (auto* make : {&cooling_forms, &machine_forms, &delivery_and_board_forms, &job_forms, &meter_forms})
+      for (Form& form : make()) all.push_back(std::move(form));
+    return all;
+  }();
   return kForms;
 }
 
@@ -276,13 +315,17 @@ Scored score_of(const Form& form, const AttributionInput& in) {
     if (std::find(made.moved.begin(), made.moved.end(), mark.channel) == made.moved.end())
       made.following.push_back(mark.channel);
   made.following.insert(made.following.end(), form.may.begin(), form.may.end());
+  const auto counted = [&](Channel channel) {
+    const auto is = [channel](const Mark& mark) { return mark.channel == channel; };
+    return std::any_of(form.core.begin(), form.core.end(), is) || std::any_of(form.rigid.begin(), form.rigid.end(), is);
+  };
   for (const Channel channel : form.may) {
     const auto i = static_cast<std::size_t>(channel);
-    if (!in.shifts[i].known || in.ignored[i]) continue;
+    if (!in.shifts[i].known || in.ignored[i] || counted(channel)) continue;
     const double e = evidence(in.shifts[i].z);
     if (e > kMoved * kMoved / 2) made.score += kMay * e - kOneMore;
-    if (channel == in.trigger) made.explains_trigger = true;
   }
+  if (std::find(form.may.begin(), form.may.end(), in.trigger) != form.may.end()) made.explains_trigger = true;
   if (form.beside != nullptr) made.score += form.beside(in);
   made.explains_trigger = made.explains_trigger || in.trigger == Channel::count ||
                           std::find(made.moved.begin(), made.moved.end(), in.trigger) != made.moved.end();

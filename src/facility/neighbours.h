@@ -1,7 +1,7 @@
 #pragma once
 // What a signal should be, from the times when heat, air and machines were much as now: for what plants do by steps
-// (stages, change-over to free cooling) no smooth formula holds. A weighted mean, straight in the first condition
-// (Cleveland, 1979, with Gaussian weights), and the scatter of those times.
+// (stages, change-over to free cooling) no formula for all of it holds. A plane through them by weighted least squares
+// (Cleveland, 1979, with Gaussian weights), and their scatter.
 
 #include <span>
 #include <vector>
@@ -36,7 +36,8 @@ class Neighbours {
     double weight = 0;  ///< how many times that are alike it amounts to
     double mean = 0, sd = 0;
   };
-  Local local(std::span<const double> x, WallTime leave_from, WallTime leave_to) const;
+  Local local(std::span<const double> x, double wider, WallTime leave_from, WallTime leave_to) const;
+  Local nearest(std::span<const double> x, WallTime leave_from, WallTime leave_to) const;
   double sd_of(const Local& local) const;
   void keep(WallTime at, std::span<const double> x, double y);
 

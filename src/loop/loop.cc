@@ -74,12 +74,46 @@ Result<> Loop::start() {
     switchback_.emplace(*options_.switchback, options_.decision, options_.run_length, options_.seed);
     in_force_ = switchback_->arm();
   }
-  if (!options_.observe_only) keep_lease();
+  if (!options_.observe_only) {
+    keep_lease();
+    FLYBALL_TRY(begin_policy());
+  }
   poll();
   // The first reading is where the first interval begins.
   for (Board& board : boards_) (void)board.meter.take(started_, Seconds(0));
   phase_ = Phase::unknown;
   return {};
+}
+
+Result<> Loop::begin_policy() {
+  std::vector<GpuObservation> gpus(boards_.size());
+  for (std::size_t i = 0; i < boards_.size(); ++i) {
+    gpus[i].device = boards_[i].meter.device();
+    if (const auto limits = driver_.limits(gpus[i].device)) {
+      gpus[i].limit_enforced = limits->enforced;
+      gpus[i].minimum = limits->minimum;
+      gpus[i].maximum = limits->maximum;
+    }
+    const auto before = found_before_.find(gpus[i].device);
+    if (before != found_before_.end()) gpus[i].limit_enforced = before->second;
+  }
+  DecisionRecord record;
+  FLYBALL_ASSIGN(record.proposal, policy_.at_start(gpus));
+  if (record.proposal.gpus.empty()) return {};
+  for (std::size_t i = 0; i < boards_.size(); ++i) {
+    if (gpus[i].limit_enforced) boards_[i].found = *gpus[i].limit_enforced;
+  }
+  const bool all = write(record);
+  for (const guard::WriteOutcome& outcome : record.writes) {
+    const Board* const board = board_of(outcome.device);
+    const bool written = outcome.state == guard::WriteState::applied || outcome.state == guard::WriteState::deferred;
+    if (written && board != nullptr && board->found) start_writes_.push_back({outcome.device, *board->found});
+  }
+  if (all || !options_.start_must_hold) return {};
+  (void)finish();
+  const std::string why = findings_.empty() ? "no lease" : findings_.back().what;
+  return fail(ErrorCode::refused, "the limits that must hold from the start do not: " + why, {},
+              findings_.empty() ? "see `flyball doctor`" : findings_.back().remedy);
 }
 
 void Loop::keep_lease() {

@@ -3,6 +3,7 @@
 // does no I/O of its own and waits for nothing. Whoever owns it moves time and calls `tick` at every poll.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct Options {
   std::string purpose = "flyball run";
   std::vector<DeviceId> devices;  ///< empty = every board that is there
   bool observe_only = false;      ///< no lease, no proposal, no write
+  bool start_must_hold = true;    ///< false in a replay, where nothing can be written
   /// Every board's clocks were declared unlocked (site.clocks_unlocked), so that a policy may lock them.
   bool clocks_unlocked = false;
   std::uint64_t seed = 1;  ///< the policy's
@@ -60,7 +62,8 @@ class Loop {
   Loop(Driver& driver, Clock& clock, guard::LimitAuthority& authority, ProgressSource& progress, policy::Policy& policy,
        Options options);
 
-  /// Finds the boards and takes the first reading; asks for a lease unless told only to observe.
+  /// Finds the boards and takes the first reading; asks for a lease unless told only to observe. A policy that must
+  /// hold something from the start (a budget) has its limits written here; where they are not, the run must not begin.
   Result<> start();
   /// One poll at `clock.now()`; a decision comes out at the end of each interval.
   std::optional<DecisionRecord> tick();
@@ -68,6 +71,8 @@ class Loop {
   Result<> set_objective(const Objective& objective);
   /// A replay only: what the run that was recorded had written is what holds now, whatever this loop asked for.
   void adopt(const guard::WriteOutcome& recorded);
+  /// A replay only, before `start`: what that run found, where it wrote before its first reading.
+  void adopt_found(const DeviceId& device, Milliwatts limit) { found_before_[device] = limit; }
   /// Ends the lease, so that the guard gives back what was found. Safe to call twice and after a failed start.
   Result<std::vector<guard::RestoreOutcome>> finish();
 
@@ -79,6 +84,12 @@ class Loop {
   /// Every finding of the run, at most kMostFindings.
   const std::vector<Finding>& findings() const { return findings_; }
   std::vector<DeviceId> devices() const;
+  /// What the policy's start wrote over: empty where nothing was written.
+  struct StartWrite {
+    DeviceId device;
+    Milliwatts found;
+  };
+  const std::vector<StartWrite>& start_writes() const { return start_writes_; }
   /// Empty where there was none.
   std::optional<SwitchbackResult> switchback() const;
   static constexpr std::size_t kMostFindings = 1000;
@@ -102,6 +113,7 @@ class Loop {
     void expect(const guard::WriteOutcome& outcome);
   };
 
+  Result<> begin_policy();
   void poll();
   void check_limit(Board& board, const GpuReading& reading);
   bool escapes_lock(const Board& board, const GpuObservation& gpu) const;
@@ -139,6 +151,8 @@ class Loop {
   bool asked_ = false;                                   ///< the policy has a wish, if only to leave all as it is
   bool switched_ = false;                                ///< the interval in hand began with another arm's limits
   Proposal wish_;                                        ///< the policy's last, for after a block at the limits found
+  std::vector<StartWrite> start_writes_;
+  std::map<DeviceId, Milliwatts> found_before_;
   StepRate rate_;
   Phase phase_ = Phase::unknown;  ///< of the interval: any other than training that was seen in it
   bool progress_missing_ = false;

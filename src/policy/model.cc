@@ -38,6 +38,8 @@ constexpr double kUnseen = 0.015;
 /// A limit at which the job may, by so many standard deviations, be slower than this share of its pace is not tried:
 /// the limits above it tell first. Of a job with a steep curve a deep trial would treble the time of a step.
 constexpr double kSlowestTrial = 0.7, kSlowestMargin = 2;
+/// Of what may be lost, at most, by trials: a steep curve has nothing to save, and every trial costs.
+constexpr double kTrialShare = 0.25;
 /// What a curve may do beside its family: bumps of this size (sd, in logs) and this extent in ln(limit).
 constexpr double kBump = 0.02, kBumpLength = 0.12;
 /// Slow drift of throughput: measures.md, from long runs.
@@ -136,6 +138,7 @@ bool Model::begin(const Observation& observation) {
   ladder_ = Ladder::of(observation, clocks ? Lever::locked_clocks : Lever::power_limit);
   if (!ladder_) return false;
   counts_.assign(ladder_->size(), 0);
+  tried_.assign(ladder_->size(), 0);
   build_beliefs(Watts(*power));
   return true;
 }
@@ -297,6 +300,9 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
   power_->value_of(weights, power_noise_, power_value_);
   const double sd = std::sqrt(rate_->variance(weights));
 
+  double lost_by_trials = 0;
+  for (std::size_t i = 0; i < levels_.size(); ++i) lost_by_trials += tried_[i] * std::max(0.0, 1 - levels_[i].rate);
+  const double may_be_tried = kTrialShare * objective_.max_loss_fraction.value_or(1) * total;
   std::optional<std::size_t> best;
   double most = 0;
   double hoped = 1;  // less power is never faster: the surest of the higher limits bounds what can be hoped for
@@ -306,7 +312,8 @@ std::optional<std::size_t> Model::worth_trying(const Plan& plan, double left) {
     hoped = std::min(hoped, levels_[i].rate * std::exp(std::sqrt(rate_->variance(i))));
     if (top && (until_look_ > 0 || baseline_ + 1 > kMostLooks * total)) continue;
     const Level& level = levels_[i];
-    if (!top && level.rate * std::exp(-kSlowestMargin * std::sqrt(rate_->variance(i))) < kSlowestTrial) continue;
+    const double slowest = level.rate * std::exp(-kSlowestMargin * std::sqrt(rate_->variance(i)));
+    if (!top && (slowest < kSlowestTrial || lost_by_trials + 1 - slowest > may_be_tried)) continue;
     const auto gain_at = [&](double r) {
       return by_rate * (r - planned.rate) - by_power * (level.power - planned.power) +
              price / total * (r - planned.rate);
@@ -385,6 +392,7 @@ Proposal Model::try_out(std::size_t level) {
   if (!held_.empty()) {
     if (ladder_->is_walked(held_.back().setting, ladder_->setting(level))) once_more_ = level;
   }
+  tried_[level] += once_more_ ? 2 : 1;
   if (level + 1 < ladder_->size()) return propose(level, "trying " + ladder_->text(level));
   until_look_ = kLookPause + static_cast<int>(random_.below(kLookJitter));
   Proposal look = propose(level, "a look at the limits as found");

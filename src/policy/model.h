@@ -69,6 +69,7 @@ class Model final : public Policy {
   int odd_in_a_row_ = 0;
   std::deque<Held> held_;
   std::vector<double> counts_;  ///< intervals spent at each grid point
+  std::vector<double> tried_;   ///< of those, in order to learn
   double intervals_ = 0, baseline_ = 0;
   std::vector<Level> levels_;
   double mixing_ = 0;  ///< how far the second limit of a mix is behind its share

@@ -20,6 +20,9 @@ class Policy {
   virtual std::string name() const = 0;
   /// Forgets all that was learnt; the next observation is the first of a run.
   virtual void reset(std::uint64_t seed) = 0;
+  /// What must hold before anything is seen, from the boards' limits as found; none for most. An error: the run must
+  /// not begin.
+  virtual Result<Proposal> at_start(const std::vector<GpuObservation>&) { return Proposal{}; }
   virtual Proposal decide(const Observation& observation) = 0;
   /// An interval in which the limits found held throughout (a block of a switchback): a baseline window that the run
   /// has paid for already. Nothing is asked; a policy that compares with a baseline may take it in.

@@ -8,11 +8,12 @@
 #include "policy/policy.h"
 #include "policy/sweep.h"
 #include "policy/utilisation.h"
+#include "policy/within_budget.h"
 
 namespace flyball::policy {
 namespace {
 
-constexpr std::string_view kStatic = "static:", kMix = "mix:";
+constexpr std::string_view kStatic = "static:", kMix = "mix:", kBudget = "budget:";
 
 std::string known_forms() {
   std::string text;
@@ -48,6 +49,21 @@ Result<std::unique_ptr<Policy>> make_mix(std::string_view argument) {
                                std::string(kMix) + std::string(argument));
 }
 
+Result<std::unique_ptr<Policy>> make_within_budget(std::string_view argument, const Objective& objective) {
+  const std::size_t colon = argument.find(':');
+  const auto budget = parse_watts(argument.substr(0, colon));
+  if (!budget || colon == std::string_view::npos || *budget <= Watts(0)) {
+    return fail(ErrorCode::input, "a budget is a power above 0 W and the policy within it", "--policy budget",
+                "write budget:2.4kW:model");
+  }
+  const std::string_view inner = argument.substr(colon + 1);
+  if (inner.substr(0, kBudget.size()) == kBudget) {
+    return fail(ErrorCode::input, "a budget within a budget", "--policy budget", "name the smaller one");
+  }
+  FLYBALL_ASSIGN(auto policy, make(inner, objective));
+  return std::make_unique<WithinBudget>(*budget, std::move(policy), std::string(kBudget) + std::string(argument));
+}
+
 }  // namespace
 
 std::vector<Description> descriptions() {
@@ -55,6 +71,7 @@ std::vector<Description> descriptions() {
       {"none", "leaves every limit as it was found; what all others are compared with"},
       {"static:WATTS", "one limit for every GPU, from the first decision to the last"},
       {"mix:WATTS,WATTS,SHARE", "two limits in turn, the second for that share of the time"},
+      {"budget:WATTS:POLICY", "another policy within a budget for all limits together: run --budget"},
       {"sweep", "tries each limit for a while, then keeps the best one that the objective allows"},
       {"model", "learns the job's own curve and spends the loss it may cause where it saves most"},
       {"slack",
@@ -71,6 +88,7 @@ Result<std::unique_ptr<Policy>> make(std::string_view spec, const Objective& obj
   if (spec == "none") return std::make_unique<None>();
   if (spec.substr(0, kStatic.size()) == kStatic) return make_static(spec.substr(kStatic.size()));
   if (spec.substr(0, kMix.size()) == kMix) return make_mix(spec.substr(kMix.size()));
+  if (spec.substr(0, kBudget.size()) == kBudget) return make_within_budget(spec.substr(kBudget.size()), objective);
   if (spec == "oracle") {
     return fail(ErrorCode::unsupported, "the oracle is hindsight: it knows the job's curve beforehand",
                 "--policy oracle", "only a twin has one to know: flyball run on the twin, or flyball evaluate");

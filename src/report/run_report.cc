@@ -73,7 +73,15 @@ Json switchback_json(const SwitchbackResult& s) {
 
 std::string limits_text(const RunResult& result) {
   if (result.writes == 0) return "none was written";
+  if (result.restored && result.budget) {
+    return "at rest, as a budget ends: nothing goes up before `sudo flyball-guard restore --lift-budgets`";
+  }
   return result.restored ? "all are back as they were found" : "NOT all are back as they were found";
+}
+
+std::string budget_text(const BudgetHeld& b) {
+  return fmt::format("{} for the limits of all GPUs together; at most {} were set, {} drawn", format(b.limit),
+                     format(b.highest_limits), format(b.highest_power));
 }
 
 Table summary(const RunReport& report) {
@@ -92,6 +100,7 @@ Table summary(const RunReport& report) {
       {"Limits", limits_text(r)},
   };
   if (r.switchback) table.rows.push_back({"Switchback", switchback_text(*r.switchback)});
+  if (r.budget) table.rows.push_back({"Budget", budget_text(*r.budget)});
   if (report.budget) {
     table.rows.push_back(
         {"Budget", fmt::format("{} on {}, {} windows, at most {} of them over", format(report.budget->limit),
@@ -301,6 +310,12 @@ Json run_json(const RunReport& report) {
     budget["limit_w"] = number(report.budget->limit.value());
     budget["window_s"] = number(report.budget->window.value());
     budget["allowed_violation_fraction"] = number(report.budget->allowed_violation_fraction);
+  }
+  if (r.budget) {
+    budget = Json::object();
+    budget["limit_w"] = number(r.budget->limit.value());
+    budget["highest_limits_w"] = number(r.budget->highest_limits.value());
+    budget["highest_power_w"] = number(r.budget->highest_power.value());
   }
   made["budget"] = std::move(budget);
   made["worth"] = r.worth ? worth_json(*r.worth, report.relief) : Json(nullptr);

@@ -41,6 +41,11 @@ bool of_jobs(FaultForm form) {
   return form == FaultForm::plateau || form == FaultForm::short_sequences || form == FaultForm::restarts;
 }
 
+bool needs_jobs(FaultForm form) {
+  const Cause cause = cause_of(form);
+  return cause == Cause::gpu_ageing || cause == Cause::firmware || cause == Cause::scheduling_mix;
+}
+
 class Draw {
  public:
   Draw(const FaultOptions& options, FaultTrial& trial, Random random)
@@ -149,15 +154,15 @@ class Draw {
     const WallTime end = std::min(f.end(), trial_.start + trial_.length);
     const Seconds lasted = end - f.onset;
     const double reached = f.ramp > lasted ? lasted / f.ramp : 1;
-    f.strength = row.low == row.high || f.form == FaultForm::extra_chillers || f.form == FaultForm::meter_deci
-                     ? lasted / Seconds(kEnough * kHour)
-                     : std::abs(f.size) * reached / row.least;
+    const bool whole_or_not =
+        row.low == row.high || f.form == FaultForm::extra_chillers || f.form == FaultForm::meter_deci;
+    f.strength = whole_or_not ? lasted / Seconds(kEnough * kHour) : std::abs(f.size) * reached / row.least;
     const auto cannot = [&f](std::string why) {
       f.identifiable = false;
       f.why = std::move(why);
     };
     const double whole = hours(f, [](WallTime) { return true; });
-    if (row.low != row.high && f.strength < 1) {
+    if (!whole_or_not && f.strength < 1) {
       cannot("too small against noise");
     } else if (whole < std::min(kEnough, row.shortest_s / kHour)) {
       cannot("too short at its size");
@@ -166,11 +171,9 @@ class Draw {
     } else if ((f.form == FaultForm::fouled_condenser || f.where == "chillers_w") &&
                hours_of_air(f, kWarm, 100) < kEnough) {
       cannot("chillers hardly run");
-    } else if (f.form == FaultForm::co_scheduled && hours_of_jobs(f, "") < kEnough / 2) {
-      cannot("hardly a job runs");
     } else if (of_jobs(f.form) && hours_of_jobs(f, f.where) < kEnough / 2) {
       cannot("its job hardly runs");
-    } else if ((f.cause() == Cause::gpu_ageing || f.cause() == Cause::firmware) && hours_of_jobs(f, "") < kEnough) {
+    } else if (needs_jobs(f.form) && hours_of_jobs(f, "") < kEnough) {
       cannot("hardly a job runs");
     }
   }

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string>
 
+#include "base/temp_dir.h"
 #include "twin/facility_load.h"
 #include "twin/facility_test_support.h"
 
@@ -59,6 +61,33 @@ TEST(FacilityWeather, IsReadFromFiles) {
     auto source = bytes_in_memory(bad);
     EXPECT_FALSE(read_weather(*source)) << bad;
   }
+}
+
+TEST(FacilityWeather, AMeasuredYearCoolsForFreeInWinterAlone) {
+  const std::string folder = shared_data_folder();
+  if (folder.empty()) GTEST_SKIP() << "the measured data are not here (FLYBALL_SHARED)";
+  auto file = open_bytes(folder + "/building_meters/il-tempF.csv.gz");
+  ASSERT_TRUE(file) << file.error().message();
+  const auto year = read_weather(**file);
+  ASSERT_TRUE(year) << year.error().message();
+  EXPECT_GT(year->size(), 8000U);
+  const auto pue_from = [&year](const char* date) {
+    FacilitySetup setup;
+    setup.length = Seconds(2 * kDay);
+    setup.start = *parse_rfc3339(date);
+    setup.weather = *year;
+    Facility facility = make(setup);
+    double it = 0, total = 0;
+    for (std::uint64_t i = 0; i < facility.steps(); ++i) {
+      facility.step();
+      it += facility.truth().it.value();
+      total += facility.truth().total().value();
+    }
+    return total / it;
+  };
+  const double winter = pue_from("2016-01-11T00:00:00Z"), summer = pue_from("2016-07-18T00:00:00Z");
+  EXPECT_NEAR(winter, 1.13, 0.03);
+  EXPECT_GT(summer, winter + 0.06);
 }
 
 TEST(FacilitySchedule, TheDefaultIsSound) {

@@ -146,7 +146,8 @@ TEST_F(Doctor, NamesWhatConcernsTheWholeNode) {
 TEST_F(Doctor, ABoardThatHangsFromTheStartIsNamedByItsPlace) {
   fault({"hang", "all"});
   const json all = checks();
-  EXPECT_TRUE(says(of(all, "GPU-unidentified-1"), "gpu.not_ready", "warn", "does not serve this GPU")) << all.dump(1);
+  EXPECT_TRUE(says(of(all, "GPU-unidentified-1"), "gpu.not_ready", "warn", "opening it has not come back"))
+      << all.dump(1);
   EXPECT_TRUE(says(of(all, "GPU-unidentified-1"), "gpu.unidentified", "warn", "GPU at index 0")) << all.dump(1);
   EXPECT_TRUE(of(all, ids[1].text()).empty()) << all.dump(1);
 }

@@ -102,6 +102,24 @@ TEST_F(GuardProgram, TheProgramWithoutPrivilegeSaysWhatWouldComeBackAndBringsItB
   EXPECT_EQ(shell(restore + " --dry-run"), "nothing of ours is on any board\nexit 0");
 }
 
+TEST_F(GuardProgram, ASecondInstanceIsAGuardOfItsOwn) {
+  rig.start_guard();
+  const auto client = lowered();
+  std::vector<std::string> words = rig.guard_words("serve");
+  for (std::string& word : words) {
+    if (word == rig.file("journal") || word == rig.file("audit") || word == rig.socket()) word += ".second";
+  }
+  Process second(words, rig.log("second.out"));
+  rig.wait_until([&] { return guard::GuardClient::connect(rig.socket() + ".second").has_value(); }, kSlowStart,
+                 "the second instance is not ready");
+  EXPECT_EQ(need(need(guard::GuardClient::connect(rig.socket() + ".second"))->restore_all("test")).size(), 0u);
+  EXPECT_EQ(limit(0), 600'000) << "it owes nothing of the first one's";
+  EXPECT_EQ(second.end(SIGTERM), 0);
+  EXPECT_EQ(limit(0), 600'000);
+  EXPECT_EQ(rig.guard().end(SIGTERM), 0);
+  EXPECT_EQ(limit(0), 700'000);
+}
+
 TEST_F(GuardProgram, RestoreWithoutAnythingToRestore) {
   EXPECT_EQ(rig.run_guard("restore"), 0);
   EXPECT_EQ(rig.run_guard("status"), 3) << "no guard runs";

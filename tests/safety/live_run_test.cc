@@ -1,57 +1,12 @@
 // ctest: needs flyball flyball-guard flyball-fakegpu flyball_fakegpu_library
 // `flyball run --source nvml` as an operator runs it: eight fake GPUs, the guard as a process of its own, real time.
 
-#include <fmt/format.h>
-
 #include "base/filesystem.h"
 #include "guard/client.h"
-#include "guard_rig.h"
+#include "live_rig.h"
 
 namespace flyball {
 namespace {
-
-using nlohmann::json;
-
-/// On a machine that gives the run no processor its telemetry has holes, and an interval with holes decides nothing.
-constexpr Seconds kPatience{180};
-
-class LiveRun : public ::testing::Test {
- protected:
-  LiveRun() : rig(8, {"--speed", "20"}) {
-    EXPECT_TRUE(system_filesystem().write_atomically(
-        rig.file("flyball.toml"),
-        fmt::format("[guard]\nsocket = \"{}\"\n[run]\ninterval = \"3s\"\nsample = \"0.5s\"\n", rig.socket())));
-  }
-
-  Process start(std::vector<std::string> words) {
-    std::vector<std::string> line = {build_folder() + "/flyball", "run", "--source", "nvml", "--json"};
-    line.insert(line.end(), words.begin(), words.end());
-    line.insert(line.end(), {"--config", rig.file("flyball.toml"), "--state-dir", rig.file("state"), "--nvml-library",
-                             build_folder() + "/fakegpu/libnvidia-ml.so.1"});
-    return Process(line, rig.log("run.out"));
-  }
-  json result() {
-    return json::parse(system_filesystem().read(rig.file("run.out"), 1 << 24).value_or(""), nullptr, false);
-  }
-  int lowered() {
-    const auto boards = rig.boards();
-    return static_cast<int>(
-        std::count_if(boards.begin(), boards.end(), [](const auto& b) { return b.second == 500'000; }));
-  }
-  bool all_back() {
-    const auto boards = rig.boards();
-    return boards.size() == 8 &&
-           std::all_of(boards.begin(), boards.end(), [](const auto& b) { return b.second == 700'000; });
-  }
-  void wait_until_lowered() {
-    rig.wait_until([&] { return lowered() == 8; }, kPatience, "the run lowers no limits");
-  }
-  void wait_until_back() {
-    rig.wait_until([&] { return all_back(); }, kPatience, "not every limit is back");
-  }
-
-  GuardRig rig;
-};
 
 TEST_F(LiveRun, LowersForItsTimeAccountsAndGivesBack) {
   rig.start_guard();
@@ -101,6 +56,24 @@ TEST_F(LiveRun, OutlivesItsGuard) {
   wait_until_lowered();
   EXPECT_EQ(run.end(SIGINT), 130);
   EXPECT_TRUE(all_back()) << result()["findings"];
+}
+
+TEST_F(LiveRun, StoppedByAnOperatorItOnlyWatchesFromThenOn) {
+  rig.start_guard();
+  Process run = start({"--policy", "static:500W"});
+  wait_until_lowered();
+  EXPECT_EQ(flyball({"restore"}).wait(), 0);
+  EXPECT_TRUE(all_back());
+  const auto asked_in_vain = [&] {
+    const auto audit = system_filesystem().read(rig.file("audit"), 1 << 24);
+    return audit && audit->find("given back on request") != std::string::npos;
+  };
+  rig.wait_until(asked_in_vain, kPatience, "the run does not ask again");
+  EXPECT_TRUE(all_back()) << "a stop that lasts until the next renewal is none";
+  EXPECT_EQ(run.end(SIGINT), 130);
+  EXPECT_TRUE(all_back());
+  const std::string findings = result()["findings"].dump();
+  EXPECT_NE(findings.find("all limits were given back on request"), std::string::npos) << findings;
 }
 
 TEST_F(LiveRun, WithoutAGuardItOnlyWatches) {

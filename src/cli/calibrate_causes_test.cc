@@ -1,0 +1,112 @@
+// calibrate explain and watch as a person meets them.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "cli/program_test_support.h"
+#include "report/json.h"
+
+namespace flyball::cli {
+namespace {
+
+class CalibrateCauses : public ProgramTest {};
+
+/// A small building: after ten days and a half the UPS lose half as much again.
+std::string samples(int days, double fault_day) {
+  std::string text = "time,it_w,ups_out_w,ups_in_w,set_point_c\n";
+  Random random(3);
+  for (int i = 0; i < days * 288; ++i) {
+    const double it = 500e3 + 20e3 * std::sin(i / 30.0) + 300 * random.normal();
+    const double loss = (i >= fault_day * 288 ? 0.06 : 0.04) * it;
+    text += fmt::format("{},{:.0f},{:.0f},{:.0f},17\n", 1'767'225'600 + 300 * i, it, 1.005 * it + 100 * random.normal(),
+                        1.005 * it + loss + 100 * random.normal());
+  }
+  return text;
+}
+
+TEST_F(CalibrateCauses, ExplainsAFile) {
+  const std::string file = put("b.csv", samples(14, 10.5));
+  const auto json = report::Json::parse(text({"calibrate", "explain", file, "--json", "--report", "/page.html"}));
+  EXPECT_EQ(json["schema"], "flyball.explain/1");
+  ASSERT_EQ(json["findings"].size(), 1U) << json.dump(1);
+  const auto& finding = json["findings"][0];
+  EXPECT_EQ(finding["cause"], "ups_mode");
+  EXPECT_EQ(finding["layer"], "hardware");
+  EXPECT_TRUE(finding["until"].is_null());
+  EXPECT_NEAR(finding["evidence"][0]["shift"]["value"].get<double>(), 10e3, 1500);
+  EXPECT_EQ(finding["since"].get<std::string>().substr(0, 10), "2026-01-11");
+  EXPECT_FALSE(json["missing"].empty());
+  const std::string page = files_.read("/page.html", 1 << 24).value_or("");
+  EXPECT_NE(page.find("ups_mode"), std::string::npos);
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  const std::string shown = text({"calibrate", "explain", file});
+  EXPECT_NE(shown.find("known by ups_loss"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("Not seen here"), std::string::npos) << shown;
+}
+
+TEST_F(CalibrateCauses, NothingIsFoundWhereNothingIs) {
+  const std::string file = put("b.csv", samples(20, 99));
+  EXPECT_NE(text({"calibrate", "explain", file}).find("Nothing is found"), std::string::npos);
+  const std::string shorter = put("c.csv", samples(5, 99));
+  EXPECT_NE(text({"calibrate", "explain", shorter}).find("Nothing is said yet"), std::string::npos);
+}
+
+TEST_F(CalibrateCauses, AMapNamesColumnsAndUnits) {
+  const std::string file = put("b.csv", "stamp;IT\n2026-01-01 00:00:00;500\n2026-01-01 00:05:00;501\n");
+  EXPECT_TRUE(
+      files_.write_atomically("/map.toml", "columns.time = \"stamp\"\ncolumns.it_w = \"IT\"\nunits.it_w = \"kW\"\n"));
+  EXPECT_NE(text({"calibrate", "explain", file, "--map", "/map.toml"}).find("2 samples"), std::string::npos);
+  EXPECT_TRUE(files_.write_atomically("/bad.toml", "columns.time = \"stamp\"\ncolumns.it = \"IT\"\n"));
+  EXPECT_NE(refused({"calibrate", "explain", file, "--map", "/bad.toml"}).find("'it' is no column"), std::string::npos);
+}
+
+TEST_F(CalibrateCauses, ErrorsNameFileLineValueAndRemedy) {
+  const std::string bad = put("b.csv", "time,it_w\n2026-01-01T00:00:00Z,5\n2026-01-01T00:00:10Z,five\n");
+  const std::string error = refused({"calibrate", "explain", bad});
+  EXPECT_NE(error.find("b.csv:3: column 'it_w' is 'five'"), std::string::npos) << error;
+  EXPECT_NE(error.find("write a number"), std::string::npos) << error;
+  EXPECT_NE(refused({"calibrate", "explain", put("c.csv", "\x01\x02,\n")}).find("there is no column 'time'"),
+            std::string::npos);
+  refused({"calibrate", "explain", put("d.csv", "")});
+  refused({"calibrate", "explain", "/no/such.csv"});
+  EXPECT_NE(refused({"calibrate", "explain"}).find("--scenario"), std::string::npos);
+  EXPECT_NE(refused({"calibrate", "explain", bad, "--fault", "sag"}).find("simulated"), std::string::npos);
+  EXPECT_NE(refused({"calibrate", "explain", "--scenario", "facility-1000", "--fault", "rust"}).find("ups_eco"),
+            std::string::npos);
+}
+
+TEST_F(CalibrateCauses, ARecordedBuildingIsExplained) {
+  const std::string file = dir_.file("building.csv");
+  const std::vector<std::string> record = {"record",     "--scenario", "facility-1000", "--fault", "set_point",
+                                           "--fault-at", "11d",        "--duration",    "13d",     "--interval",
+                                           "60s"};
+  std::vector<const char*> argv = {"flyball"};
+  for (const std::string& word : record) argv.push_back(word.c_str());
+  argv.insert(argv.end(), {"--output", file.c_str()});
+  testing::internal::CaptureStdout();
+  const int code = run_program(static_cast<int>(argv.size()), argv.data(), system_filesystem(), clock_);
+  testing::internal::GetCapturedStdout();
+  ASSERT_EQ(code, 0);
+  const auto json = report::Json::parse(text({"calibrate", "explain", file, "--json"}));
+  ASSERT_FALSE(json["findings"].empty());
+  EXPECT_EQ(json["findings"][0]["cause"], "set_point") << json["findings"].dump(1);
+}
+
+TEST_F(CalibrateCauses, AWatchTellsOnceAndWritesMetrics) {
+  const std::string file = put("b.csv", samples(14, 10.5));
+  const std::vector<std::string> words = {"calibrate", "watch",   file,          "--once", "--json",
+                                          "--metrics", "/m.prom", "--state-dir", "/state"};
+  const std::string told = text(words);
+  EXPECT_NE(told.find("\"schema\":\"flyball.finding/1\""), std::string::npos) << told;
+  EXPECT_NE(told.find("\"cause\":\"ups_mode\""), std::string::npos) << told;
+  const std::string metrics = files_.read("/m.prom", 1 << 20).value_or("");
+  EXPECT_NE(metrics.find("flyball_facility_findings{cause=\"ups_mode\",layer=\"hardware\"} 1"), std::string::npos);
+  EXPECT_NE(metrics.find("flyball_facility_expected_watts{channel=\"ups_loss\"}"), std::string::npos) << metrics;
+  EXPECT_EQ(text(words), "");
+}
+
+}  // namespace
+}  // namespace flyball::cli

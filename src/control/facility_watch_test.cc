@@ -1,0 +1,129 @@
+// A watch that is killed anywhere tells the same, once.
+#include "control/facility_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "base/random.h"
+#include "base/temp_dir.h"
+
+namespace flyball::control {
+namespace {
+
+/// A small building: a UPS whose loss doubles after two days.
+std::string rows(int from, int to, int fault_from = 2 * 1440) {
+  std::string text;
+  for (int minute = from; minute < to; ++minute) {
+    Random random(static_cast<std::uint64_t>(minute) + 1);
+    const double it = 500e3 + 50e3 * std::sin(minute / 100.0) + 500 * random.normal();
+    const double loss = (minute >= fault_from ? 0.06 : 0.04) * it;
+    text += fmt::format("{},{:.0f},{:.0f},{:.0f}\n", 1'767'225'600 + 60 * minute, it,
+                        it * 1.005 + 200 * random.normal(), it * 1.005 + loss + 200 * random.normal());
+  }
+  return text;
+}
+constexpr const char* kHeader = "time,it_w,ups_out_w,ups_in_w\n";
+constexpr int kMinutes = 4 * 1440;
+
+std::string line_of(const FacilityEvent& event) {
+  return fmt::format("{} {} {} {}\n", event.number, to_string(event.kind), to_string(event.finding.cause),
+                     format_rfc3339(event.finding.since));
+}
+
+class FacilityWatching : public testing::Test {
+ protected:
+  FacilityWatchOptions options(const std::string& folder) {
+    FacilityWatchOptions made;
+    made.input = dir_.file("in.csv");
+    made.folder = dir_.file(folder);
+    made.causes.reference_time = Seconds(86400);
+    return made;
+  }
+  void append(const std::string& text) { std::ofstream(dir_.file("in.csv"), std::ios::app) << text; }
+  /// All that is there.
+  std::string read_all(const std::string& folder) {
+    auto watch = FacilityWatch::open(options(folder), system_filesystem(), line_of);
+    EXPECT_TRUE(watch) << watch.error().message();
+    std::string told;
+    do {
+      const auto lines = watch->poll();
+      EXPECT_TRUE(lines) << lines.error().message();
+      for (const std::string& line : *lines) told += line;
+    } while (watch->behind());
+    notices_ = watch->notices();
+    return told;
+  }
+  std::string events(const std::string& folder) {
+    return system_filesystem().read(dir_.file(folder) + "/events.ndjson", 1 << 20).value_or("");
+  }
+
+  TempDir dir_;
+  std::vector<std::string> notices_;
+};
+
+TEST_F(FacilityWatching, FindsWhatBeganAndSaysItOnce) {
+  append(kHeader + rows(0, kMinutes));
+  const std::string told = read_all("state");
+  EXPECT_NE(told.find("found"), told.npos) << told;
+  EXPECT_NE(told.find("2026-01-03"), told.npos) << told;
+  EXPECT_EQ(read_all("state"), "") << "told again";
+  EXPECT_EQ(events("state"), told);
+}
+
+TEST_F(FacilityWatching, EndedAnywhereWithTornFilesItTellsTheSame) {
+  append(kHeader + rows(0, kMinutes));
+  const std::string whole = read_all("whole");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc);
+  Random random(7);
+  const std::string text = kHeader + rows(0, kMinutes);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t part = 1 + random.below(60'000);
+    append(text.substr(at, part));
+    at += part;
+    read_all("parts");
+    for (const char* file : {"/blocks.log", "/events.ndjson"}) {
+      const std::string path = dir_.file("parts") + file;
+      const std::string kept = system_filesystem().read(path, 1 << 26).value_or("");
+      // Torn by a power cut: the last line may be there in part.
+      if (random.chance(0.5) && kept.size() > 200) std::ofstream(path, std::ios::app) << "12 ab";
+    }
+  }
+  read_all("parts");
+  EXPECT_EQ(events("parts"), whole);
+}
+
+TEST_F(FacilityWatching, ARotatedOrShortenedFileIsReadFromItsBeginning) {
+  append(kHeader + rows(0, kMinutes));
+  const std::string whole = read_all("whole");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 3000);
+  read_all("state");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(2990, kMinutes);
+  read_all("state");
+  ASSERT_FALSE(notices_.empty());
+  EXPECT_NE(notices_.front().find("beginning"), std::string::npos) << notices_.front();
+  EXPECT_EQ(events("state"), whole);
+}
+
+TEST_F(FacilityWatching, ALogOfAnotherFileIsRefusedWithARemedy) {
+  append(kHeader + rows(0, 100));
+  read_all("state");
+  FacilityWatchOptions other = options("state");
+  other.input = dir_.file("other.csv");
+  std::ofstream(other.input) << kHeader << rows(0, 100);
+  const auto watch = FacilityWatch::open(other, system_filesystem(), line_of);
+  ASSERT_FALSE(watch);
+  EXPECT_NE(watch.error().message().find("--state-dir"), std::string::npos);
+}
+
+TEST_F(FacilityWatching, ABadRowCostsItselfAndIsNamed) {
+  append(kHeader + rows(0, 100) + "1767231600,many,1,2\n" + rows(101, 200));
+  read_all("state");
+  ASSERT_FALSE(notices_.empty());
+  EXPECT_NE(notices_.front().find("'many'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace flyball::control

@@ -1,0 +1,84 @@
+// Samples of a building through a table and back.
+#include "series/facility_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace flyball::series {
+namespace {
+
+std::vector<FacilitySample> read(const std::string& text, const FacilityMap& map = {}) {
+  std::vector<FacilitySample> samples;
+  const auto source = bytes_in_memory(text);
+  const auto counts = read_facility(*source, ',', map, "x.csv", [&](FacilitySample s) { samples.push_back(s); });
+  EXPECT_TRUE(counts) << counts.error().message();
+  return samples;
+}
+std::string error_of(const std::string& text, const FacilityMap& map = {}) {
+  const auto source = bytes_in_memory(text);
+  const auto counts = read_facility(*source, ',', map, "x.csv", [](const FacilitySample&) {});
+  EXPECT_FALSE(counts);
+  return counts ? "" : counts.error().message();
+}
+
+TEST(FacilityRows, WhatIsWrittenIsRead) {
+  FacilitySample sample;
+  sample.at = WallTime(1'767'225'600'000'000'000);
+  sample.it = Watts(512'345.5);
+  sample.supply = Celsius(-1.5);
+  sample.on_battery = false;
+  sample.ecc_errors = 1234567;
+  sample.software = "driver 1, \"beta\"";
+  sample.racks = {{Watts(10), Celsius(20)}, {std::nullopt, Celsius(21)}};
+  sample.jobs = {{"a", Phase::training, 0.5, 12.0, std::nullopt, 2.5}};
+  const std::string text = facility_line(facility_header(2, 2)) + facility_line(facility_cells(sample, 2, 2));
+  const std::vector<FacilitySample> samples = read(text);
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(facility_cells(samples[0], 2, 2), facility_cells(sample, 2, 2));
+  EXPECT_FALSE(samples[0].utility);
+  EXPECT_FALSE(samples[0].racks[1].power);
+  ASSERT_EQ(samples[0].jobs.size(), 1U);
+  EXPECT_EQ(samples[0].jobs[0].phase, Phase::training);
+}
+
+TEST(FacilityRows, AMapNamesColumnsAndUnits) {
+  FacilityMap map;
+  map.columns = {{"time", {"stamp", 1, 0}}, {"it_w", {"IT", 1000, 0}}, {"supply_c", {"T", 1 / 1.8, -32 / 1.8}}};
+  const auto samples = read("stamp,IT,T,it_w\n2026-01-01T00:00:00Z,500,50,7\n", map);
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_DOUBLE_EQ(samples[0].it->value(), 500e3);
+  EXPECT_NEAR(samples[0].supply->value(), 10, 1e-9);
+}
+
+TEST(FacilityRows, ErrorsNameLineColumnValueAndRemedy) {
+  EXPECT_NE(error_of("time,it_w\n2026-01-01T00:00:00Z,12\n2026-01-01T00:01:00Z,lots\n")
+                .find("x.csv:3: column 'it_w' is 'lots'"),
+            std::string::npos);
+  EXPECT_NE(error_of("time,it_w\nyesterday,12\n").find("column 'time' is 'yesterday'"), std::string::npos);
+  EXPECT_NE(error_of("when,it_w\n1,2\n").find("--map"), std::string::npos);
+  EXPECT_NE(error_of("time,power\n1,2\n").find("no column is known"), std::string::npos);
+  EXPECT_NE(error_of("time,it_w,it_w\n1,2,3\n").find("two columns"), std::string::npos);
+  EXPECT_NE(error_of("time,it_w\n2026-01-01T00:00:00Z,12,13\n").find("3 cells"), std::string::npos);
+  EXPECT_NE(error_of("").find("empty"), std::string::npos);
+}
+
+TEST(FacilityRows, WhatCannotBeIsLeftOutAndCounted) {
+  const std::string text =
+      "time,it_w,on_battery\n2026-01-01T00:00:00Z,N/A,0\n2026-01-01T00:01:00Z,5,7\n2026-01-01T00:00:30Z,6,0\n,7,0\n";
+  std::vector<FacilitySample> samples;
+  const auto source = bytes_in_memory(text);
+  const auto counts = read_facility(*source, ',', {}, "x.csv", [&](FacilitySample s) { samples.push_back(s); });
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_FALSE(samples[0].it);
+  EXPECT_FALSE(samples[1].on_battery);
+  EXPECT_EQ(counts->impossible, 1U);
+  EXPECT_EQ(counts->out_of_order, 1U);
+  EXPECT_EQ(counts->without_time, 1U);
+}
+
+}  // namespace
+}  // namespace flyball::series
