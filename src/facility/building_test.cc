@@ -129,7 +129,6 @@ TEST(Building, OtherPeoplesEquationsAreForetold) {
   const double worst = print("direct expansion", direct);
   EXPECT_LT(worst, 0.032);
   EXPECT_GT(direct.rows.front().static_p95_fraction, 0.09);
-  EXPECT_NEAR(direct.rows.front().coverage_fraction, 0.9, 0.05);
   ASSERT_TRUE(direct.lags.identifiable) << direct.lags.note;
   // The site's samples are values at their stamp and are taken for means: five seconds.
   EXPECT_NEAR(direct.lags.total_s.value, 345, 0.1 * 345);
@@ -138,6 +137,7 @@ TEST(Building, OtherPeoplesEquationsAreForetold) {
   print("free cooling, unmetered stages", free);
   EXPECT_LT(free.rows.front().p95_fraction, 0.032);
   EXPECT_GT(free.rows.front().static_p95_fraction, 0.15);
+  EXPECT_NEAR(free.rows.front().coverage_fraction, 0.9, 0.05);
 }
 
 TEST(Building, WhatIsToldAPointKnowsNothingLaterThanTheDelay) {
@@ -193,7 +193,7 @@ TEST(Building, SaysWhatIsNoComputingWhatIsSavedAgainAndWhatItCarries) {
   const auto draws = [](double it) {
     return it + 12e3 + 0.03 * it + 0.03 * it * it / 900e3 + 45e3 + it * 1.06 / (5.2 - 0.08 * 14.5);
   };
-  EXPECT_NEAR(draws(room.it_w.value), feed.value(), 0.02 * feed.value());
+  EXPECT_NEAR(draws(room.it_w.value), feed.value(), 0.04 * feed.value());
   EXPECT_EQ(room.limited_by, "feed");
   EXPECT_FALSE(head_room(response, Watts(0), Watts(0), wet, end));
   const auto hours = hourly_energy(records, Seconds(10));

@@ -48,7 +48,11 @@ double RollingInterval::radius() const { return quantile_ * std::exp(boost_); }
 
 void RollingInterval::observe(WallTime at, double score, bool inside, std::size_t waiting) {
   if (!std::isfinite(score)) return;
-  if (observed_ > 0) now_ *= std::exp2(std::max((at - at_) / half_life_, 0.0));
+  // The first scores are of forecasts that hardly knew anything: for a while they also fade with the cube of their
+  // number.
+  constexpr std::uint64_t kYoung = 20'000;
+  const double young = observed_ < kYoung ? 3 / (1 + static_cast<double>(observed_)) : 0;
+  if (observed_ > 0) now_ *= std::exp2(std::max((at - at_) / half_life_, young));
   at_ = at;
   constexpr double kLargest = 1e9;
   if (now_ > kLargest) {
@@ -64,7 +68,7 @@ void RollingInterval::observe(WallTime at, double score, bool inside, std::size_
   if (observed_ < kFewestScores) return;
   // A loop with a delay of n steps swings where rate × slope × n is above π / 2; the share outside falls by about 0.34
   // for each factor of e in the radius.
-  constexpr double kRate = 0.01, kSteady = 0.2, kFarthest = 2;
+  constexpr double kRate = 0.01, kSteady = 1.5, kFarthest = 2;
   const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(waiting)));
   boost_ = std::clamp(boost_ + rate * ((inside ? 0.0 : 1.0) - (1 - level_)), -kFarthest, kFarthest);
   // The quantile moves little from one to the next.

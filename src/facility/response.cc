@@ -14,8 +14,8 @@ namespace flyball::facility {
 namespace {
 
 // Of the IT rating, before anything is known: losses and fans, cooling by load and air, and how much they bend.
-constexpr double kPriorLevel = 0.3, kPriorLoad = 0.3, kPriorFelt = 0.5, kPriorBend = 0.3, kPriorDynamics = 0.3;
-constexpr double kPriorAir = 0.1, kPriorAirBend = 0.1;
+constexpr double kPriorLevel = 0.3, kPriorLoad = 0.3, kPriorFelt = 0.5, kPriorBend = 0.1, kPriorDynamics = 0.3;
+constexpr double kPriorAir = 0.1, kPriorAirBend = 0.03;
 constexpr double kPriorKelvin = 0.02;  ///< of the set point, and of the air's dryness
 constexpr double kPriorChiller = 0.1, kPriorHour = 0.02, kPriorDrift = 0.02;
 constexpr std::size_t kFeltKnots = 4, kAirKnots = 5, kStagingBins = 16;

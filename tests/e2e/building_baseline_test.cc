@@ -66,7 +66,7 @@ void expect_bars(const std::string& what, const Json& made) {
 }
 
 TEST_F(BuildingBaseline, IsForetoldByPhaseWhereOnePueIsNot) {
-  const std::string length = campaign() ? "30d" : "8d";
+  const std::string length = campaign() ? "30d" : "20d";
   const std::string month = simulate("facility-1000", 1, length);
   const std::string page = dir_.file("page.html");
   const Json made = fit(month + " --report " + page + " --feed-rating 1.6MW --carbon 380 --keep first");
@@ -88,7 +88,7 @@ TEST_F(BuildingBaseline, IsForetoldByPhaseWhereOnePueIsNot) {
 }
 
 TEST_F(BuildingBaseline, ReliefIsWhatPairedRunsSaveAgain) {
-  const double days = campaign() ? 30 : 8;
+  const double days = campaign() ? 30 : 12;
   const auto totals = [&](double scale) {
     twin::FacilitySetup setup;
     setup.seed = 2;
