@@ -161,7 +161,8 @@ TEST(FacilityCauses, WithoutMetersWhatIsLeftStillSpeaks) {
 /// Of the generator: the long version is the bar's.
 TEST(FacilityCauses, GeneratedFaultsAreNamed) {
   const char* const campaign = std::getenv("FLYBALL_CAMPAIGN");
-  const std::uint64_t trials = campaign == nullptr ? 4 : std::strtoull(campaign, nullptr, 10);
+  const std::uint64_t asked = campaign == nullptr ? 4 : std::strtoull(campaign, nullptr, 10);
+  const std::uint64_t trials = asked > 1 ? asked : 200;
   const twin::FaultGenerator generator(1);
   std::map<std::string, std::map<std::string, int>> named;
   int faults = 0, right = 0, alarms = 0;
