@@ -90,7 +90,8 @@ TEST(FacilityCauses, EachIsNamedFirstAtAClearSize) {
     ASSERT_FALSE(findings.empty()) << to_string(setup.faults[0]) << " seed " << seed;
     EXPECT_EQ(to_string(findings.front().cause), to_string(setup.faults[0].cause()))
         << to_string(setup.faults[0]) << " seed " << seed << ": " << listed(findings);
-    EXPECT_LT(std::abs((findings.front().since - setup.faults[0].onset).value()), (1 + each.ramp_d) * kDay);
+    EXPECT_LT(std::abs((findings.front().since - setup.faults[0].onset).value()), (2 + each.ramp_d) * kDay)
+        << to_string(setup.faults[0]) << " seed " << seed << ": " << listed(findings);
     EXPECT_FALSE(findings.front().evidence.empty());
     ++seed;
   }
