@@ -111,6 +111,9 @@ Result<> calibrate_explain(const Options& options, Context& context) {
   Explanation made(causes);
   FLYBALL_TRY(options.file.empty() ? simulate(options, made, context) : read_file(options, made, context));
   made.finish();
+  if (made.input.blocks == 0)
+    made.input.warnings.push_back(
+        "no ten minutes hold three samples, so nothing is watched: give samples at most 200 s apart");
   for (const std::string& warning : made.input.warnings) log::warning("calibrate", "{}", warning);
   if (made.watch.learning())
     log::warning("calibrate",
