@@ -22,11 +22,11 @@ struct CalibrateOptions {
   std::vector<std::string> evaluate;
   std::vector<std::string> weather;
   std::string map;
-  std::string delay;  ///< empty: 24 h, of a building 6 h
-  std::string keep;                    ///< why this version is kept
-  std::string reproduce;               ///< hash of a kept version that this must make again
-  std::string phases;                  ///< of a building: which phase when
-  std::string report;                  ///< HTML page
+  std::string delay;      ///< empty: 24 h, of a building 6 h
+  std::string keep;       ///< why this version is kept
+  std::string reproduce;  ///< hash of a kept version that this must make again
+  std::string phases;     ///< of a building: which phase when
+  std::string report;     ///< HTML page
   std::string feed_rating, cooling_rating, design_wet_bulb;
   std::string carbon;
   std::string change_from, change_to;  ///< of meters: the days of the change, which count on neither side

@@ -91,8 +91,7 @@ void foretell(FacilityCalibration& made, facility::Building& building, std::span
     hour.low += told.low.value(), hour.high += told.high.value();
     ++hour.count;
     if (point.at >= shown_from)
-      made.shown.push_back(
-          {point.at, point.facility, point.it, told.expected, told.low, told.high, record.key.phase});
+      made.shown.push_back({point.at, point.facility, point.it, told.expected, told.low, told.high, record.key.phase});
   }
   made.rows = scores.rows();
   made.left_out = scores.left_out();
@@ -111,8 +110,8 @@ Result<> account(FacilityCalibration& made, const series::RateSeries& carbon) {
   std::vector<Account> parts;
   Account sum;
   for (FacilityCalibration::Hour& hour : made.hours) {
-    FLYBALL_ASSIGN(const Account one, series::account_constant(
-                                          hour.measured, {hour.start, hour.start + Seconds(3600)}, tariff));
+    FLYBALL_ASSIGN(const Account one,
+                   series::account_constant(hour.measured, {hour.start, hour.start + Seconds(3600)}, tariff));
     hour.carbon_g = one.carbon_g;
     sum.energy += one.energy;
     sum.duration += one.duration;
@@ -218,8 +217,7 @@ Result<> calibrate_facility(const CalibrateOptions& options, const FacilityMap& 
   for (const std::string& warning : made.warnings) log::warning("calibrate", "{}", warning);
   if (!options.report.empty() && !context.options.dry_run)
     FLYBALL_TRY(context.files.write_atomically(options.report, facility_page(map, made)));
-  return context.out.write(context.options.json ? facility_json(options, map, made)
-                                                : facility_text(map, made));
+  return context.out.write(context.options.json ? facility_json(options, map, made) : facility_text(map, made));
 }
 
 }  // namespace flyball::cli

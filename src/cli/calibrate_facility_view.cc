@@ -52,7 +52,8 @@ report::Table accuracy_table(const FacilityMap& map, const FacilityCalibration& 
 }
 
 report::Table physics_table(const FacilityCalibration& made) {
-  report::Table table{.caption = "Delivery, cooling and use", .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
+  report::Table table{
+      .caption = "Delivery, cooling and use", .columns = {{"", Align::left}, {"", Align::left}}, .rows = {}};
   const auto row = [&](const char* name, std::string value) { table.rows.push_back({name, std::move(value)}); };
   if (made.ups) {
     const facility::StageLoss& l = made.ups->loss;
@@ -76,8 +77,9 @@ report::Table physics_table(const FacilityCalibration& made) {
                            made.pue.overall->high, 100 * made.pue.overall->level));
   if (!made.pue.code.empty()) row("PUE", "no number (" + made.pue.code + "): " + made.pue.diagnosis);
   for (const auto& relief : made.relief)
-    row("Saved again of a watt of IT", fmt::format("{} at {} of IT and {:.1f} °C", report::format_percent(relief.fraction, 1),
-                                                   format(relief.it), relief.air.value()));
+    row("Saved again of a watt of IT",
+        fmt::format("{} at {} of IT and {:.1f} °C", report::format_percent(relief.fraction, 1), format(relief.it),
+                    relief.air.value()));
   if (made.head_room) {
     const facility::HeadRoom& room = *made.head_room;
     row("Carries", fmt::format("{} of IT ({} to {} at {:.0f} %) at {:.1f} °C, limited by the {}{}",
@@ -86,7 +88,8 @@ report::Table physics_table(const FacilityCalibration& made) {
                                room.limited_by, room.beyond_seen ? "; more than was ever seen: an extrapolation" : ""));
   }
   if (made.account)
-    row("Carbon of what was foretold", fmt::format("{:.1f} kg for {}", made.account->carbon_g / 1000, kwh(made.account->energy)));
+    row("Carbon of what was foretold",
+        fmt::format("{:.1f} kg for {}", made.account->carbon_g / 1000, kwh(made.account->energy)));
   return table;
 }
 
@@ -156,8 +159,8 @@ report::Plot power_plot(const FacilityCalibration& made) {
   plot.description = "Measured power of the facility within the interval that was foretold, and the IT's power";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  report::PlotLine measured{"measured", report::LineKind::line, {}, 0}, expected{"foretold", report::LineKind::line, {}, 1},
-      it{"IT", report::LineKind::line, {}, 2};
+  report::PlotLine measured{"measured", report::LineKind::line, {}, 0},
+      expected{"foretold", report::LineKind::line, {}, 1}, it{"IT", report::LineKind::line, {}, 2};
   report::PlotBand band{fmt::format("{:.0f} % interval", 100 * made.level), {}, 1};
   for (const auto& shown : made.shown) {
     const double x = shown.at.seconds();
@@ -183,7 +186,8 @@ report::Plot hours_plot(const FacilityCalibration& made) {
   plot.description = "Measured and foretold power of the facility by the hour";
   plot.x = {.label = "time", .unit = "", .kind = report::AxisKind::utc};
   plot.y = {.label = "power", .unit = "W", .kind = report::AxisKind::linear};
-  report::PlotLine measured{"measured", report::LineKind::line, {}, 0}, expected{"foretold", report::LineKind::line, {}, 1};
+  report::PlotLine measured{"measured", report::LineKind::line, {}, 0},
+      expected{"foretold", report::LineKind::line, {}, 1};
   for (const auto& hour : made.hours) {
     measured.points.push_back({hour.start.seconds(), hour.measured.value()});
     expected.points.push_back({hour.start.seconds(), hour.expected_w.value});
@@ -236,8 +240,9 @@ std::string facility_text(const FacilityMap& map, const FacilityCalibration& mad
     text += fmt::format("Not counted: {} points of phases that were not learned yet\n", made.left_out);
   text += '\n' + report::to_text(physics_table(made)) + '\n' + report::to_text(energy_table(made));
   if (made.version)
-    text += fmt::format("\n{} version {}, inputs {}, parent {}\n", made.version->reproduced ? "Made again:" : "Kept:",
-                        made.version->hash.substr(0, 12), made.version->inputs_hash.substr(0, 12),
+    text += fmt::format("\n{} version {}, inputs {}, parent {}\n",
+                        made.version->reproduced ? "Made again:" : "Kept:", made.version->hash.substr(0, 12),
+                        made.version->inputs_hash.substr(0, 12),
                         made.version->parent.empty() ? "none" : made.version->parent.substr(0, 12));
   return text;
 }

@@ -48,7 +48,8 @@ void add_calibrate_fit(Registry& registry) {
            "  weather.wet_bulb = \"wb\"           # or dry_bulb and humidity (percent); unit = \"C\" or \"F\"\n"
            "or, of a building (built in: time, it_w, utility_w … as doc/facility.md lists them, phase, job_type):\n"
            "  facility.time, facility.it, facility.utility, and what else is metered: generated, discharged, ups_in,\n"
-           "  ups_out, on_battery, chillers, pumps, fans, chillers_on, set_point, wet_bulb, dry_bulb, phase, job_type;\n"
+           "  ups_out, on_battery, chillers, pumps, fans, chillers_on, set_point, wet_bulb, dry_bulb, phase, "
+           "job_type;\n"
            "  phases.start, stop, label, job_type of --phases\n"
            "or, of a meter: meter.start, meter.energy, meter.unit = \"kWh\", weather.time, weather.dry_bulb"},
       [options](Context& context) { return calibrate_fit(*options, context); });
@@ -62,8 +63,8 @@ void add_calibrate_fit(Registry& registry) {
   command.add_option("--keep", options->keep, "Keep what was learned as a version in the ledger")->type_name("REASON");
   command.add_option("--reproduce", options->reproduce, "Make this kept version again, to the last bit, or fail")
       ->type_name("HASH");
-  command.add_option("--delay", options->delay,
-                     "Foretold from what ended so long before; default 24h, of a building 6h")
+  command
+      .add_option("--delay", options->delay, "Foretold from what ended so long before; default 24h, of a building 6h")
       ->type_name("TIME");
   command.add_option("--phases", options->phases, "Of a building: which phase the job was in, with start and stop")
       ->type_name("FILE");

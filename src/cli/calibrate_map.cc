@@ -177,10 +177,9 @@ Result<FacilityMap> facility_map(const Config& config, const std::string& path) 
   FLYBALL_ASSIGN(map.fahrenheit, in_fahrenheit(config, "weather.unit"));
   FLYBALL_ASSIGN(const bool fahrenheit, in_fahrenheit(config, "facility.temperature_unit"));
   FLYBALL_ASSIGN(const Watts unit, power_unit(get("facility.unit"), config.where("facility.unit")));
-  FLYBALL_TRY(all_said({{map.time, "facility.time"},
-                        {get("facility.it"), "facility.it"},
-                        {get("facility.utility"), "facility.utility"}},
-                       path));
+  FLYBALL_TRY(all_said(
+      {{map.time, "facility.time"}, {get("facility.it"), "facility.it"}, {get("facility.utility"), "facility.utility"}},
+      path));
   const auto add = [&](std::string_view key, std::string_view column) {
     if (get(key).empty()) return;
     FacilityMap::Column made{find_facility_column(column), get(key), 1, 0};

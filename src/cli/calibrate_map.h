@@ -49,8 +49,8 @@ struct FacilityMap {
   std::string time, zone;
   std::vector<Column> columns;
   std::string phase, job_type;  ///< columns; empty: none
-  std::size_t jobs = 0;         ///< columns job1_type, job1_phase, job1_gpus_fraction … of so many; the largest counts
-  std::string job;              ///< its type where no column says it
+  std::size_t jobs = 0;  ///< columns job1_type, job1_phase, job1_gpus_fraction … of so many; the largest counts
+  std::string job;       ///< its type where no column says it
   std::string phase_start = "start", phase_stop = "stop", phase_label = "label", phase_job_type;  ///< of --phases
   std::string weather_time, wet_bulb, dry_bulb, humidity;                                         ///< of --weather
   bool fahrenheit = false;

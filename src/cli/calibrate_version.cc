@@ -35,9 +35,9 @@ Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options,
   const std::string parent = before.empty() ? std::string() : before.front().hash;
   const auto made = facility::version_of(learned.content, inputs, parent, options.keep, learned.valid_from);
   if (!context.options.dry_run)
-    FLYBALL_TRY(
-        ledger.add_baseline({made.hash, parent, inputs, learned.subject, options.keep, std::string(version()),
-                             fmt::format("uid {}", ::getuid()), context.clock.wall(), learned.valid_from, made.content}));
+    FLYBALL_TRY(ledger.add_baseline({made.hash, parent, inputs, learned.subject, options.keep, std::string(version()),
+                                     fmt::format("uid {}", ::getuid()), context.clock.wall(), learned.valid_from,
+                                     made.content}));
   return KeptVersion{made.hash, parent, inputs, false};
 }
 

@@ -247,8 +247,7 @@ std::string cause_metrics(const control::FacilityWatch& watch) {
     open += fmt::format("flyball_facility_findings{} {}\n", labels, found[cause].second);
     total += fmt::format("flyball_facility_findings_seen{} {}\n", labels, found[cause].first);
   }
-  text +=
-      "# TYPE flyball_facility_findings gauge\n" + open + "# TYPE flyball_facility_findings_seen gauge\n" + total;
+  text += "# TYPE flyball_facility_findings gauge\n" + open + "# TYPE flyball_facility_findings_seen gauge\n" + total;
   text +=
       fmt::format("# TYPE flyball_facility_learning gauge\nflyball_facility_learning {}\n", causes.learning() ? 1 : 0);
   text +=

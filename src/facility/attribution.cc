@@ -348,6 +348,7 @@ std::vector<Candidate> attribute(const AttributionInput& input) {
     entry->second = {form.cause, form.name, scored.score, 0, std::move(scored.moved), std::move(scored.following)};
   }
   std::vector<Candidate> made;
+  made.reserve(best.size());
   for (auto& [cause, candidate] : best) made.push_back(std::move(candidate));
   std::sort(made.begin(), made.end(), [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   // Channels are not as independent as their product would have it.

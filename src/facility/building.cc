@@ -380,7 +380,7 @@ std::vector<EnergyInterval> hourly_energy(std::span<const FacilityRecord> record
 }
 
 std::string hash_of(std::span<const FacilityRecord> records) {
-  std::string hash, text;
+  std::string text;
   const auto shown = [](const auto& value) {
     if constexpr (requires { value->value(); }) {
       return value ? format_exact(value->value()) : std::string();
@@ -397,10 +397,9 @@ std::string hash_of(std::span<const FacilityRecord> records) {
                     shown(r.point.set_point), shown(r.point.chillers_on), r.point.exceptional ? 1 : 0, shown(r.ups_in),
                     shown(r.ups_out), to_string(r.key.phase), r.key.job_type);
     if (text.size() < kPiece) continue;
-    hash = sha256_hex(hash + text);
-    text.clear();
+    text = sha256_hex(text);
   }
-  return sha256_hex(hash + text);
+  return sha256_hex(text);
 }
 
 }  // namespace flyball::facility

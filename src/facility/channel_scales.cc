@@ -113,7 +113,6 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::voltage:
       return 3e-4 * middle(Quantity::voltage);
     case Channel::chiller_switches:
-      return 0.15;
     case Channel::restarts:
       return 0.15;
     default:

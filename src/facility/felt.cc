@@ -5,7 +5,7 @@
 
 namespace flyball::facility {
 
-FeltLoad::FeltLoad(Seconds dead_time, std::vector<Lag> lags) : dead_time_(dead_time) {
+FeltLoad::FeltLoad(Seconds dead_time, const std::vector<Lag>& lags) : dead_time_(dead_time) {
   for (const Lag& lag : lags) states_.push_back({lag, 0, 0});
 }
 

@@ -15,7 +15,7 @@ class FeltLoad {
   struct Lag {
     Seconds first, second;  ///< 0: none
   };
-  FeltLoad(Seconds dead_time, std::vector<Lag> lags);
+  FeltLoad(Seconds dead_time, const std::vector<Lag>& lags);
 
   /// The load from `at` on, until the next one; the exact answer to steps. The first one is taken for the past too.
   void take(WallTime at, double load);

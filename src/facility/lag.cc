@@ -241,8 +241,7 @@ bool covariance(const Problem& problem, const Times& times, std::array<std::arra
   const double variance = line.squares / static_cast<double>(line.count - columns);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j)
-      out[i][j] =
-          variance * normal[i + others][columns + j + others] / (scale[i + others] * scale[j + others]);
+      out[i][j] = variance * normal[i + others][columns + j + others] / (scale[i + others] * scale[j + others]);
   return true;
 }
 

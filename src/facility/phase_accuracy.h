@@ -13,11 +13,11 @@ namespace flyball::facility {
 struct PhaseAccuracy {
   std::optional<PhaseKey> key;  ///< nothing: all together
   std::size_t points = 0, transients = 0;
-  double p50_fraction = 0, p95_fraction = 0;     ///< of |expected − measured| / measured
-  double nmbe_fraction = 0;                      ///< sum of (expected − measured) / sum of measured
-  double coverage_fraction = 0;                  ///< measured inside the interval
-  double half_width_fraction = 0;                ///< of the interval, its mean, of what was expected
-  double frozen_p95_fraction = 0;                ///< by what was known at the end of the training; NaN: not foretold
+  double p50_fraction = 0, p95_fraction = 0;  ///< of |expected − measured| / measured
+  double nmbe_fraction = 0;                   ///< sum of (expected − measured) / sum of measured
+  double coverage_fraction = 0;               ///< measured inside the interval
+  double half_width_fraction = 0;             ///< of the interval, its mean, of what was expected
+  double frozen_p95_fraction = 0;             ///< by what was known at the end of the training; NaN: not foretold
   double static_p50_fraction = 0, static_p95_fraction = 0;  ///< by one PUE, that of the training
 };
 

@@ -84,8 +84,8 @@ class PhaseLibrary {
     AdaptiveRegression model;
     RollingInterval settled, unsettled;
     std::uint64_t points = 0;
-    std::size_t waiting = 0;  ///< taken and not yet learned
-    double noise = 0;         ///< sd of errors, as far as seen, in ratings
+    std::size_t waiting = 0;                           ///< taken and not yet learned
+    double noise = 0;                                  ///< sd of errors, as far as seen, in ratings
     double last_error = 0, products = 0, squares = 0;  ///< of errors in turn, older ones fading
 
     /// Of an independent observation that says as much as one of these, which err alike.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "base/text.h"
 
@@ -49,7 +50,9 @@ constexpr double kMetered = 0.5;
 ResponseModel::ResponseModel(const ResponseOptions& options)
     : options_(options), felt_(options.dead_time, bank(options)), model_({}, kEvidenceHalfLife) {}
 
-double ResponseModel::heat(Watts it) const { return (it + (options_.stage ? options_.stage->of(it) : Watts())) / rating_; }
+double ResponseModel::heat(Watts it) const {
+  return (it + (options_.stage ? options_.stage->of(it) : Watts())) / rating_;
+}
 
 Result<ResponseModel> ResponseModel::make(std::span<const FacilityPoint> train, const ResponseOptions& options) {
   if (train.size() < kFewestPoints)
@@ -129,7 +132,7 @@ void ResponseModel::find_switches(std::span<const FacilityPoint> train) {
     const auto n = static_cast<double>(count);
     sum.felt /= n, sum.air /= n, sum.target /= n;
     for (double& v : sum.x) v /= n;
-    moments.push_back(std::move(sum));
+    moments.push_back(std::exchange(sum, {}));
     count = 0;
   }
   switches_ = facility::find_switches(moments);
@@ -268,7 +271,8 @@ ResponseModel::Moment ResponseModel::fewest_chillers(const Moment& moment) const
 }
 
 ResponseModel::Moment ResponseModel::steady(const Conditions& conditions, WallTime at) const {
-  const FacilityPoint point{at, conditions.it, {}, conditions.air, conditions.dry_bulb, conditions.set_point, {}, false};
+  const FacilityPoint point{at, conditions.it, {}, conditions.air, conditions.dry_bulb, conditions.set_point,
+                            {}, false};
   Now now = answered(point).now;
   now.day_share = 0;
   if (has_chillers_ && conditions.chillers_on) now.chillers = *conditions.chillers_on - chillers_middle_;

@@ -1,7 +1,7 @@
 #pragma once
 // What a facility draws beside its IT: delivery losses at once, cooling late, by load, weather, set point and running
-// chillers, whatever the phase of the job. Load → delivery → cooling; the equations are nobody's plant: steps, knots and
-// lags are found in the data. Coefficients drift and are learned as points come. Equations: doc/facility.md.
+// chillers, whatever the phase of the job. Load → delivery → cooling; the equations are nobody's plant: steps, knots
+// and lags are found in the data. Coefficients drift and are learned as points come. Equations: doc/facility.md.
 
 #include <array>
 #include <optional>
@@ -57,11 +57,11 @@ class ResponseModel {
 
   /// Loads and heats in ratings, the rest from the middle of the training.
   struct Now {
-    double load = 0, heat = 0;                              ///< IT; and what it becomes in metered stages
-    double fast = 0, felt = 0, slow = 0, slowest = 0;       ///< heat through the lags
+    double load = 0, heat = 0;                         ///< IT; and what it becomes in metered stages
+    double fast = 0, felt = 0, slow = 0, slowest = 0;  ///< heat through the lags
     double air = 0, dryness = 0, set_point = 0, chillers = 0;
-    double hour = 0, day_share = 1;                         ///< 0: no hour of the day, but the mean of one
-    std::array<double, kMostSwitches> on{};                 ///< what the plant switches by itself
+    double hour = 0, day_share = 1;          ///< 0: no hour of the day, but the mean of one
+    std::array<double, kMostSwitches> on{};  ///< what the plant switches by itself
   };
   /// What one time has to do with the coefficients.
   struct Moment {
