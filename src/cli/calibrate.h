@@ -64,6 +64,14 @@ struct Learned {
 Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options, const Learned& learned,
                                                 Context& context);
 
+/// "Kept: version …" as a line, and as JSON; nothing and null where none was asked for.
+std::string version_line(const std::optional<KeptVersion>& version);
+report::Json version_json(const std::optional<KeptVersion>& version);
+
+/// How the document of a fit begins.
+report::Json fit_document(const std::string& kind, const std::string& format, const CalibrateOptions& options,
+                          bool on_training, Seconds delay);
+
 /// Records of a building in order of time; what was left out is in `warnings`.
 Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<std::string>& files,
                                                             const FacilityMap& map, const CalibrateOptions& options,

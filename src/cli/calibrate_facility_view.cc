@@ -239,23 +239,12 @@ std::string facility_text(const FacilityMap& map, const FacilityCalibration& mad
   if (made.left_out > 0)
     text += fmt::format("Not counted: {} points of phases that were not learned yet\n", made.left_out);
   text += '\n' + report::to_text(physics_table(made)) + '\n' + report::to_text(energy_table(made));
-  if (made.version)
-    text += fmt::format("\n{} version {}, inputs {}, parent {}\n",
-                        made.version->reproduced ? "Made again:" : "Kept:", made.version->hash.substr(0, 12),
-                        made.version->inputs_hash.substr(0, 12),
-                        made.version->parent.empty() ? "none" : made.version->parent.substr(0, 12));
+  text += version_line(made.version);
   return text;
 }
 
 std::string facility_json(const CalibrateOptions& options, const FacilityMap& map, const FacilityCalibration& made) {
-  report::Json json = report::document("calibrate");
-  json["kind"] = "facility";
-  json["format"] = report::text(map.format);
-  json["train"] = report::text(options.train);
-  json["evaluate"] = report::Json::array();
-  for (const std::string& file : options.evaluate) json["evaluate"].push_back(report::text(file));
-  json["held_out"] = made.on_training ? "second half of the training" : "evaluation files";
-  json["delay_s"] = made.delay.value();
+  report::Json json = fit_document("facility", map.format, options, made.on_training, made.delay);
   json["train_points"] = made.train_points;
   json["test_points"] = made.test_points;
   json["points_not_learned"] = made.left_out;
@@ -303,13 +292,7 @@ std::string facility_json(const CalibrateOptions& options, const FacilityMap& ma
     if (made.account) one["carbon_g"] = report::number(hour.carbon_g);
     json["intervals"].push_back(std::move(one));
   }
-  json["version"] = nullptr;
-  if (made.version)
-    json["version"] = {
-        {"hash", made.version->hash},
-        {"parent", made.version->parent.empty() ? report::Json(nullptr) : report::Json(made.version->parent)},
-        {"inputs_hash", made.version->inputs_hash},
-        {"reproduced", made.version->reproduced}};
+  json["version"] = version_json(made.version);
   json["warnings"] = report::Json::array();
   for (const std::string& warning : made.warnings) json["warnings"].push_back(report::text(warning));
   return report::dump(json);

@@ -177,14 +177,7 @@ report::Json to_json(const Outcome& outcome) {
 }
 
 report::Json document(const CalibrateOptions& options, const PlantMap& map, const Calibration& made) {
-  report::Json json = report::document("calibrate");
-  json["kind"] = "plant";
-  json["format"] = report::text(map.format);
-  json["train"] = report::text(options.train);
-  json["evaluate"] = report::Json::array();
-  for (const std::string& file : options.evaluate) json["evaluate"].push_back(report::text(file));
-  json["held_out"] = made.on_training ? "second half of the training" : "evaluation files";
-  json["delay_s"] = made.delay.value();
+  report::Json json = fit_document("plant", map.format, options, made.on_training, made.delay);
   json["train_hours"] = made.train_hours;
   const report::Json updated = to_json(made.updated);
   for (const auto& [key, value] : updated.items()) json[key] = value;
@@ -219,13 +212,7 @@ report::Json document(const CalibrateOptions& options, const PlantMap& map, cons
     one["frozen_w"] = report::number(made.frozen.forecasts[i].power.value());
     json["intervals"].push_back(std::move(one));
   }
-  json["version"] = nullptr;
-  if (made.version)
-    json["version"] = {
-        {"hash", made.version->hash},
-        {"parent", made.version->parent.empty() ? report::Json(nullptr) : report::Json(made.version->parent)},
-        {"inputs_hash", made.version->inputs_hash},
-        {"reproduced", made.version->reproduced}};
+  json["version"] = version_json(made.version);
   json["warnings"] = report::Json::array();
   for (const std::string& warning : made.warnings) json["warnings"].push_back(report::text(warning));
   return json;
@@ -267,11 +254,7 @@ std::string text_of(const PlantMap& map, const Calibration& made) {
   for (const auto& term : made.coefficients)
     terms.rows.push_back({std::string(term.term), format(term.value), format(term.sd)});
   text += '\n' + report::to_text(terms);
-  if (made.version)
-    text += fmt::format("\n{} version {}, inputs {}, parent {}\n",
-                        made.version->reproduced ? "Made again:" : "Kept:", made.version->hash.substr(0, 12),
-                        made.version->inputs_hash.substr(0, 12),
-                        made.version->parent.empty() ? "none" : made.version->parent.substr(0, 12));
+  text += version_line(made.version);
   return text;
 }
 

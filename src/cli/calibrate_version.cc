@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/version.h"
 #include "cli/calibrate.h"
 #include "cli/run.h"
@@ -39,6 +41,35 @@ Result<std::optional<KeptVersion>> keep_version(const CalibrateOptions& options,
                                      fmt::format("uid {}", ::getuid()), context.clock.wall(), learned.valid_from,
                                      made.content}));
   return KeptVersion{made.hash, parent, inputs, false};
+}
+
+std::string version_line(const std::optional<KeptVersion>& version) {
+  if (!version) return {};
+  return fmt::format("\n{} version {}, inputs {}, parent {}\n",
+                     version->reproduced ? "Made again:" : "Kept:", version->hash.substr(0, 12),
+                     version->inputs_hash.substr(0, 12),
+                     version->parent.empty() ? "none" : version->parent.substr(0, 12));
+}
+
+report::Json version_json(const std::optional<KeptVersion>& version) {
+  if (!version) return nullptr;
+  return {{"hash", version->hash},
+          {"parent", version->parent.empty() ? report::Json(nullptr) : report::Json(version->parent)},
+          {"inputs_hash", version->inputs_hash},
+          {"reproduced", version->reproduced}};
+}
+
+report::Json fit_document(const std::string& kind, const std::string& format, const CalibrateOptions& options,
+                          bool on_training, Seconds delay) {
+  report::Json json = report::document("calibrate");
+  json["kind"] = kind;
+  json["format"] = report::text(format);
+  json["train"] = report::text(options.train);
+  json["evaluate"] = report::Json::array();
+  for (const std::string& file : options.evaluate) json["evaluate"].push_back(report::text(file));
+  json["held_out"] = on_training ? "second half of the training" : "evaluation files";
+  json["delay_s"] = delay.value();
+  return json;
 }
 
 }  // namespace flyball::cli

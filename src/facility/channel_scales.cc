@@ -6,11 +6,12 @@
 
 namespace flyball::facility {
 
+double ChannelFrame::middle_of(Quantity quantity) const {
+  const double m = middle_[static_cast<std::size_t>(quantity)];
+  return std::isfinite(m) && m > 0 ? m : 1.0;
+}
+
 std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
-  const auto middle = [&](Quantity quantity) {
-    const double m = middle_[static_cast<std::size_t>(quantity)];
-    return std::isfinite(m) && m > 0 ? m : 1.0;
-  };
   const double h = heat_middle_;
   const auto counted = [&](Quantity quantity) -> std::size_t {
     return std::isfinite(middle_[static_cast<std::size_t>(quantity)]) ? 1 : 0;
@@ -47,28 +48,24 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
       return std::vector<double>(4 + more, 0.05 * h);
     }
     case Channel::gpu_power: {
-      std::vector<double> sd(kSlots, 2 * middle(Quantity::gpu_power));
-      sd.insert(sd.end(), {2 * middle(Quantity::gpu_power), 0.05 * middle(Quantity::gpu_power)});
+      std::vector<double> sd(kSlots, 2 * middle_of(Quantity::gpu_power));
+      sd.insert(sd.end(), {2 * middle_of(Quantity::gpu_power), 0.05 * middle_of(Quantity::gpu_power)});
       return sd;
     }
     case Channel::gpu_clock:
-      return std::vector<double>(kSlots + 1, 2 * middle(Quantity::gpu_clock));
+      return std::vector<double>(kSlots + 1, 2 * middle_of(Quantity::gpu_clock));
     case Channel::ecc_rate:
-      return {5 * middle(Quantity::ecc_rate)};
+      return {5 * middle_of(Quantity::ecc_rate)};
     case Channel::link_rate:
-      return {5 * middle(Quantity::link_rate)};
+      return {5 * middle_of(Quantity::link_rate)};
     case Channel::voltage:
-      return {3 * middle(Quantity::voltage), 0.1 * middle(Quantity::voltage)};
+      return {3 * middle_of(Quantity::voltage), 0.1 * middle_of(Quantity::voltage)};
     default:
       return {5};
   }
 }
 
 double ChannelFrame::least_sd(Channel channel) const {
-  const auto middle = [&](Quantity quantity) {
-    const double m = middle_[static_cast<std::size_t>(quantity)];
-    return std::isfinite(m) && m > 0 ? m : 1.0;
-  };
   const double h = heat_middle_;
   switch (channel) {
     case Channel::balance:
@@ -95,9 +92,9 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::pump_speed:
       return 0.002;
     case Channel::gpu_power:
-      return 5e-4 * middle(Quantity::gpu_power);
+      return 5e-4 * middle_of(Quantity::gpu_power);
     case Channel::gpu_clock:
-      return 5e-4 * middle(Quantity::gpu_clock);
+      return 5e-4 * middle_of(Quantity::gpu_clock);
     case Channel::ecc_rate:
     case Channel::link_rate: {
       // One count a block.
@@ -111,7 +108,7 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::gpu_throttled:
       return 0.002;
     case Channel::voltage:
-      return 3e-4 * middle(Quantity::voltage);
+      return 3e-4 * middle_of(Quantity::voltage);
     case Channel::chiller_switches:
     case Channel::restarts:
       return 0.15;
@@ -121,10 +118,6 @@ double ChannelFrame::least_sd(Channel channel) const {
 }
 
 double ChannelFrame::least_shift(Channel channel) const {
-  const auto middle = [&](Quantity quantity) {
-    const double m = middle_[static_cast<std::size_t>(quantity)];
-    return std::isfinite(m) && m > 0 ? m : 1.0;
-  };
   const double h = heat_middle_;
   switch (channel) {
     case Channel::balance:
@@ -156,7 +149,7 @@ double ChannelFrame::least_shift(Channel channel) const {
       return 0.01;
     case Channel::gpu_power:
     case Channel::gpu_clock:
-      return 4e-3 * middle(channel == Channel::gpu_power ? Quantity::gpu_power : Quantity::gpu_clock);
+      return 4e-3 * middle_of(channel == Channel::gpu_power ? Quantity::gpu_power : Quantity::gpu_clock);
     case Channel::gpu_temperature:
       return 0.5;
     case Channel::tokens:
@@ -167,7 +160,7 @@ double ChannelFrame::least_shift(Channel channel) const {
     case Channel::loss_progress:
       return 0.2;
     case Channel::voltage:
-      return 4e-3 * middle(Quantity::voltage);
+      return 4e-3 * middle_of(Quantity::voltage);
     case Channel::newcomer:
     case Channel::shared:
       return 0.01;

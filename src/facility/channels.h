@@ -146,6 +146,9 @@ class ChannelFrame {
   double place(const SampleBlock& block) const;
   std::vector<double> shares() const;
 
+  /// The size of a quantity; 1 where it is not known.
+  double middle_of(Quantity quantity) const;
+
   std::array<double, kQuantities> middle_{};
   double heat_middle_ = 1;
   double racks_scale_ = 1, out_scale_ = 1;

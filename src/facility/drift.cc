@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "facility/expected.h"
+
 namespace flyball::facility {
 namespace {
 
@@ -16,21 +18,6 @@ double robust_sd(const std::vector<double>& values, double centre) {
   away.reserve(values.size());
   for (const double v : values) away.push_back(std::abs(v - centre));
   return median(away) / kNormalMedian;
-}
-
-/// Sum of autocorrelations with Bartlett's weights (Newey and West, 1987), at least 1: by it the variance of a mean of
-/// many is larger than that of as many independent values.
-double variance_inflation(const std::vector<double>& values, double centre) {
-  const std::size_t most = values.size() / 4;
-  double squares = 0;
-  for (const double v : values) squares += (v - centre) * (v - centre);
-  double sum = 1;
-  for (std::size_t lag = 1; lag <= most && squares > 0; ++lag) {
-    double products = 0;
-    for (std::size_t i = lag; i < values.size(); ++i) products += (values[i] - centre) * (values[i - lag] - centre);
-    sum += 2 * (1 - static_cast<double>(lag) / static_cast<double>(most + 1)) * products / squares;
-  }
-  return std::max(sum, 1.0);
 }
 
 enum class Kind { idle, checkpoint, busy };
