@@ -7,6 +7,7 @@
 #include <numbers>
 #include <utility>
 
+#include "base/stats.h"
 #include "base/text.h"
 #include "curve/family.h"
 #include "policy/job.h"
@@ -47,6 +48,11 @@ constexpr Belief::Drift kRateDrift{0.005, Seconds(3600)};
 constexpr Belief::Drift kPowerDrift{0.003, Seconds(3600)};
 /// Noise of one interval before it is measured, in logs, and for how many intervals that guess stands.
 constexpr double kNoise = 0.004, kNoiseWeight = 6;
+/// So many times as much noise (sd) as a belief was begun with, and it is begun anew: at 1 % that hardly happens.
+constexpr double kNoiseFarOff = 4;
+/// Differences of neighbouring intervals that such noise is measured from; the median of a normal number's square.
+constexpr std::size_t kMostDifferences = 60;
+constexpr double kSquareMedian = 0.4549;
 /// Standard deviations at which an observation is set aside, and how many in a row are believed after all.
 constexpr double kOdd = 8;
 constexpr int kOddAtMost = 5;
@@ -126,7 +132,7 @@ Result<> Model::set_objective(const Objective& objective) {
 void Model::reset(std::uint64_t seed) {
   *this = Model(Objective(objective_), slack_);
   random_ = Random(seed);
-  rate_noise_ = power_noise_ = kNoise * kNoise;
+  rate_noise_ = begun_noise_ = power_noise_ = kNoise * kNoise;
   rate_noise_weight_ = power_noise_weight_ = kNoiseWeight;
 }
 
@@ -144,9 +150,20 @@ bool Model::begin(const Observation& observation) {
 }
 
 void Model::build_beliefs(Watts unlimited) {
-  const std::vector<double> x = ladder_->coordinates(unlimited);
-  rate_ = make_belief(curve::time_families()[0], -1, x, kRateDrift);
-  power_ = make_belief(curve::power_family(), 1, x, kPowerDrift);
+  places_ = ladder_->coordinates(unlimited);
+  rate_ = make_belief(curve::time_families()[0], -1, places_, kRateDrift);
+  power_ = make_belief(curve::power_family(), 1, places_, kPowerDrift);
+}
+
+/// A guess of the noise that is far too low makes the first intervals teach much that is not so, and the bound is not
+/// kept for hours: once that shows, what they taught is dropped.
+void Model::check_noise(double squared, double y) {
+  differences_.push_back(squared);
+  if (differences_.size() > kMostDifferences) differences_.erase(differences_.begin());
+  if (rate_noise_ < kNoiseFarOff * kNoiseFarOff * begun_noise_) return;
+  rate_noise_ = begun_noise_ = std::max(rate_noise_, median(differences_) / kSquareMedian);
+  rate_ = make_belief(curve::time_families()[0], -1, places_, kRateDrift);
+  rate_->start(y);
 }
 
 /// What held over a stretch of time that may reach back over several decisions.
@@ -197,7 +214,9 @@ void Model::learn_rate(const Observation& observation) {
   const double y = std::log(*observation.tokens_per_second) - linearize(weights);
   if (!rate_->started()) rate_->start(y);
   const bool comparable = held_.size() >= 2 && held_.back().weights == held_[held_.size() - 2].weights;
+  const std::optional<double> before = last_rate_;
   learn_noise(y, last_rate_, comparable, rate_noise_, rate_noise_weight_);
+  if (before && comparable) check_noise((y - *before) * (y - *before) / 2, y);
   // A stall that nobody told of is no speed of this limit. What lasts is a new level: another data set, another batch.
   const double off = y - rate_->predict(weights);
   const bool odd = off * off > kOdd * kOdd * (rate_->predict_variance(weights) + rate_noise_);

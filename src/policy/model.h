@@ -46,6 +46,7 @@ class Model final : public Policy {
   bool begin(const Observation& observation);
   void build_beliefs(Watts unlimited);
   void learn(const Observation& observation);
+  void check_noise(double squared, double y);
   void learn_rate(const Observation& observation);
   bool settling() const;
   double linearize(std::vector<double>& weights) const;
@@ -64,6 +65,9 @@ class Model final : public Policy {
   Ranks ranks_;
   std::optional<Belief> rate_, power_;
   double rate_noise_ = 0, power_noise_ = 0;  ///< variances, in logs
+  double begun_noise_ = 0;                   ///< with which `rate_` was begun
+  std::vector<double> differences_;          ///< of the speed, squares of neighbouring intervals' halved
+  std::vector<double> places_;               ///< of the ladder's settings, as the families take them
   double rate_noise_weight_ = 0, power_noise_weight_ = 0;
   std::optional<double> last_rate_, last_power_;
   int odd_in_a_row_ = 0;
