@@ -265,13 +265,13 @@ Result<> run_on_twin(const RunOptions& options, const Settings& settings, const 
 Result<Watts> limits_under(const Budget& budget, const SiteSettings& site) {
   if (!site.node_budget || site.node_budget->meter != budget.meter) {
     return fail(ErrorCode::unsupported, "what is behind the meter " + budget.meter.text() + " is not stated",
-                "run.budget", "state it in site.node_budget; or give --budget, for all limits together");
+                "run.budget",
+                "state it in site.node_meter and site.node_limit; or give --budget, for all limits together");
   }
   const NodeBudgetSettings& node = *site.node_budget;
   const Watts supplied = budget.limit / (1 + node.meter_accuracy_fraction) * node.lowest_supply_efficiency;
   if (supplied <= node.non_gpu_maximum) {
-    return fail(ErrorCode::refused, "what is not GPUs may draw all of it", "run.budget",
-                "see site.node_budget.non_gpu_maximum");
+    return fail(ErrorCode::refused, "what is not GPUs may draw all of it", "run.budget", "see site.non_gpu_maximum");
   }
   return (supplied - node.non_gpu_maximum) / (1 + node.overshoot_fraction);
 }

@@ -1,4 +1,5 @@
 // `flyball run` in this process, from its line to its output; the program as a whole is tested in tests/.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -83,6 +84,25 @@ TEST(Run, DryRunWritesNothing) {
   EXPECT_EQ(ran.code, 0);
   EXPECT_FALSE(system_filesystem().exists(dir.file("state")));
   EXPECT_FALSE(system_filesystem().exists(dir.file("r.html")));
+}
+
+TEST(Run, AMetersBudgetBecomesOneForTheLimitsBehindIt) {
+  TempDir dir;
+  const auto with = [&](const std::string& budget, const std::string& meter) {
+    const std::string config = fmt::format(
+        "[run]\nbudget = \"{}\"\nbudget_meter = \"{}\"\n[site]\nnode_meter = \"node/ac\"\nnode_limit = \"5kW\"\n"
+        "non_gpu_maximum = \"1.5kW\"\nlowest_supply_efficiency = 0.9\nhighest_supply_efficiency = 0.96\n"
+        "overshoot = 0.1\nmeter_accuracy = 0.0\n",
+        budget, meter);
+    EXPECT_TRUE(system_filesystem().write_atomically(dir.file("f.toml"), config));
+    return flyball(
+        dir, {"run", "--scenario", "pretrain-8", "--duration", "10min", "--config", dir.file("f.toml"), "--json"});
+  };
+  const Ran ran = with("4.6kW", "node/ac");  // (4.6 kW × 0.9 − 1.5 kW) / 1.1
+  ASSERT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("\"limit_w\": 2400.0"), std::string::npos) << ran.out;
+  EXPECT_EQ(with("1.6kW", "node/ac").code, 3) << "what is not GPUs may draw all of it";
+  EXPECT_EQ(with("4.6kW", "rack/ac").code, 4) << "what is behind that meter is not stated";
 }
 
 TEST(Run, BadLinesEndWithTwo) {
