@@ -172,8 +172,7 @@ static nvmlReturn_t copy_record(unsigned int index, struct fg_gpu* record) {
     const uint32_t before = __atomic_load_n(sequence, __ATOMIC_ACQUIRE);
     if ((before & 1u) == 0) {
       for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
-        words[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-      __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        words[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);  // the sequence is looked at after each
       if (__atomic_load_n(sequence, __ATOMIC_RELAXED) == before) break;
     }
     if (boot_time() - start > TORN_LIMIT_NS) return NVML_ERROR_UNKNOWN;
