@@ -14,6 +14,8 @@ namespace {
 
 /// A poll of a healthy board takes twelve calls of 10 to 20 ms at most; far more disturbs the job.
 constexpr Seconds kSlowPoll{0.5};
+/// Sensors of power show a mean over up to a second, and later.
+constexpr Seconds kJobSettles{2.5};
 constexpr std::size_t kSmallFileBytes = 64 * 1024;
 
 /// Collects findings about one board, or about the machine for an empty id.
@@ -138,16 +140,12 @@ void note_reading(Notes& notes, const GpuReading& reading, bool shared) {
 }
 
 /// A job whose ranks wait for one another shows full utilisation at a seventh of its power (doc/fakegpu.md, hung-job).
-void note_job(Notes& notes, const GpuReading& reading) {
+bool seems_to_wait(const GpuReading& reading) {
   constexpr double kBusy = 0.95;
   constexpr double kLittle = 0.25;
   const auto& power = reading.power_average.ok() ? reading.power_average : reading.power_instant;
-  if (!reading.utilisation_fraction.ok() || !power.ok() || !reading.limit_enforced.ok()) return;
-  if (*reading.utilisation_fraction < kBusy || *power > (*reading.limit_enforced).watts() * kLittle) return;
-  notes.warning(
-      "gpu.job_waits",
-      fmt::format("fully used, and yet it draws only {} of {}", format(*power), format(*reading.limit_enforced)),
-      "look at the job: one that waits in a collective for a rank that is gone looks like this");
+  if (!reading.utilisation_fraction.ok() || !power.ok() || !reading.limit_enforced.ok()) return false;
+  return *reading.utilisation_fraction >= kBusy && *power <= (*reading.limit_enforced).watts() * kLittle;
 }
 
 void note_throttle(Notes& notes, const GpuReading& reading) {
@@ -223,7 +221,8 @@ void note_writing(Notes& notes, const GpuDoctorPlace& place, const Capabilities&
   if (can.lock_clocks == Status::not_supported) notes.info("gpu.no_locked_clocks", "its clocks cannot be locked");
 }
 
-std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info) {
+/// Boards whose job seems to wait are added to `waiting`.
+std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info, std::vector<DeviceId>& waiting) {
   Notes notes(place.clock.wall(), info.id);
   if (is_unidentified(info.id)) {
     notes.warning("gpu.unidentified",
@@ -240,7 +239,7 @@ std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info
   if (!note_state(notes, reading->state)) return notes.found;
   note_kind(notes, info, *reading);
   note_reading(notes, *reading, info.shared);
-  note_job(notes, *reading);
+  if (seems_to_wait(*reading)) waiting.push_back(info.id);
   note_throttle(notes, *reading);
   if (const auto limits = place.driver.limits(info.id)) {
     note_limits(notes, *limits);
@@ -249,6 +248,26 @@ std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info
   }
   if (const auto can = place.driver.capabilities(info.id)) note_writing(notes, place, *can);
   return notes.found;
+}
+
+/// Looks again after kJobSettles at boards whose job seemed to wait: power and utilisation are means over different spans,
+/// and the power of a job that has just begun is the last to rise.
+std::vector<Finding> examine_waiting(const GpuDoctorPlace& place, const std::vector<DeviceId>& waiting) {
+  if (waiting.empty()) return {};
+  place.clock.sleep_until(place.clock.now() + kJobSettles);
+  std::vector<Finding> found;
+  for (const DeviceId& id : waiting) {
+    const auto reading = place.driver.read(id);
+    if (!reading || !seems_to_wait(*reading)) continue;
+    const auto& power = reading->power_average.ok() ? reading->power_average : reading->power_instant;
+    Notes notes(place.clock.wall(), id);
+    notes.warning(
+        "gpu.job_waits",
+        fmt::format("fully used, and yet it draws only {} of {}", format(*power), format(*reading->limit_enforced)),
+        "look at the job: one that waits in a collective for a rank that is gone looks like this");
+    found.insert(found.end(), notes.found.begin(), notes.found.end());
+  }
+  return found;
 }
 
 void sort_by_urgency(std::vector<Finding>& found) {
@@ -310,10 +329,13 @@ std::vector<Finding> doctor_gpus(const GpuDoctorPlace& place) {
     machine.info("gpu.unprivileged", "this program runs without privilege, as it should",
                  "limits are set through flyball-guard");
   }
+  std::vector<DeviceId> waiting;
   for (const DeviceInfo& info : *devices) {
-    const std::vector<Finding> found = examine(place, info);
+    const std::vector<Finding> found = examine(place, info, waiting);
     machine.found.insert(machine.found.end(), found.begin(), found.end());
   }
+  const std::vector<Finding> found = examine_waiting(place, waiting);
+  machine.found.insert(machine.found.end(), found.begin(), found.end());
   sort_by_urgency(machine.found);
   return machine.found;
 }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "base/memory_filesystem.h"
 #include "device/nvml/nvml_driver.h"
 #include "device/nvml/scripted_nvml.h"
@@ -10,6 +13,7 @@
 namespace flyball::cli {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -99,6 +103,31 @@ TEST_F(DoctorGpuTest, AnExternalCapIsNamedWithBothValues) {
   EXPECT_THAT(f.what, HasSubstr("450"));
   EXPECT_THAT(f.what, HasSubstr("700"));
   EXPECT_THAT(f.remedy, HasSubstr("BMC"));
+}
+
+/// A clock whose sleeper finds the world changed.
+class EventfulClock final : public Clock {
+ public:
+  explicit EventfulClock(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  MonoTime now() const override { return now_; }
+  WallTime wall() const override { return {}; }
+  void sleep_until(MonoTime t) override {
+    now_ = t;
+    meanwhile_();
+  }
+
+ private:
+  std::function<void()> meanwhile_;
+  MonoTime now_;
+};
+
+TEST_F(DoctorGpuTest, AJobThatWaitsIsToldFromOneThatBegins) {
+  script.boards[0].average.value.as_uint = 102'000;
+  const Finding f = the("gpu.job_waits");
+  EXPECT_EQ(f.device.text(), "GPU-aaaa");
+  EXPECT_THAT(f.what, AllOf(HasSubstr("102"), HasSubstr("700")));
+  EventfulClock begins([&] { script.boards[0].average.value.as_uint = 640'000; });
+  EXPECT_THAT(codes(doctor_gpus({driver, begins, files, is_root})), Not(Contains("gpu.job_waits")));
 }
 
 TEST_F(DoctorGpuTest, ThrottlingIsToldApartByItsCause) {
