@@ -5,13 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/byte_source.h"
-#include "base/csv.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/cause_report.h"
-#include "cli/facility_map.h"
+#include "cli/facility_file.h"
 #include "cli/facility_twin.h"
 #include "cli/progress.h"
 #include "twin/facility.h"
@@ -52,36 +50,14 @@ class Explanation {
   facility::BlockBuilder builder_;
 };
 
-Result<char> separator_of(const std::string& path) {
-  FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
-  LineReader lines(*bytes);
-  Line line;
-  FLYBALL_ASSIGN(const bool there, lines.next(line));
-  return there ? guess_separator(line.text) : ',';
-}
-
 Result<> read_file(const Options& options, Explanation& made, Context& context) {
   series::FacilityMap map;
   if (!options.map.empty()) {
     FLYBALL_ASSIGN(map, read_facility_map(options.map, context.files));
   }
-  FLYBALL_ASSIGN(const char separator, separator_of(options.file));
-  FLYBALL_ASSIGN(const auto bytes, open_bytes(options.file));
-  FLYBALL_ASSIGN(const series::FacilityRowCounts counts,
-                 series::read_facility(*bytes, separator, map, options.file,
-                                       [&](const FacilitySample& sample) { made.take(sample); }));
-  if (counts.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", options.file);
-  if (counts.impossible + counts.out_of_order + counts.without_time > 0) {
-    std::string text = fmt::format(
-        "{}: {} values are impossible and left out; {} rows are not later than the one before, {} have no time",
-        options.file, counts.impossible, counts.out_of_order, counts.without_time);
-    for (const std::string& example : counts.examples) text += "; " + example;
-    made.input.warnings.push_back(std::move(text));
-  }
-  if (counts.zone_assumed)
-    made.input.warnings.emplace_back("the stamps carry no zone and were read as UTC; a map can name it (zone)");
   made.input.source = options.file;
-  return {};
+  return read_facility_file(options.file, map, series::RowOrder::of_time, made.input.warnings,
+                            [&](const FacilitySample& sample) { made.take(sample); });
 }
 
 Result<> simulate(const Options& options, Explanation& made, Context& context) {

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/calibrate.h"
+#include "cli/facility_file.h"
 
 namespace flyball::cli {
 namespace {
@@ -46,12 +47,10 @@ void add_calibrate_fit(Registry& registry) {
            "  plant.least_load = 10             # hours below are idle\n"
            "  weather.time = \"stamp\"\n"
            "  weather.wet_bulb = \"wb\"           # or dry_bulb and humidity (percent); unit = \"C\" or \"F\"\n"
-           "or, of a building (built in: time, it_w, utility_w … as doc/facility.md lists them, phase, job_type):\n"
-           "  facility.time, facility.it, facility.utility, and what else is metered: generated, discharged, ups_in,\n"
-           "  ups_out, on_battery, chillers, pumps, fans, chillers_on, set_point, wet_bulb, dry_bulb, phase, "
-           "job_type;\n"
-           "  phases.start, stop, label, job_type of --phases\n"
-           "or, of a meter: meter.start, meter.energy, meter.unit = \"kWh\", weather.time, weather.dry_bulb"},
+           "or, of a meter: meter.start, meter.energy, meter.unit = \"kWh\", weather.time, weather.dry_bulb;\n"
+           "or, of a building: columns and units as below, means = false where powers are values at their stamp,\n"
+           "job = \"pretrain\" where no column says it, phases.start, stop, label, job_type of --phases.\n" +
+           std::string("Of a building at least time, it_w and utility_w. ") + kFacilityMapHelp},
       [options](Context& context) { return calibrate_fit(*options, context); });
   command.add_option("TRAIN", options->train, "What is learned from: CSV, also .gz or .zst")->required();
   command.add_option("--evaluate", options->evaluate, "What is foretold; may be repeated")->type_name("FILE");

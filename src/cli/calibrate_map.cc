@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "cli/app.h"
+#include "cli/facility_file.h"
 
 namespace flyball::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 /// A refrigeration ton: 12,000 BTU (international table) an hour.
 constexpr double kWattsPerTon = 3516.852842;
 
-constexpr std::array<ConfigKey, 42> kKeys = {{
+constexpr std::array<ConfigKey, 25> kKeys = {{
     {"zone", ConfigType::text, "", 0, 0, "IANA zone of stamps that carry none; not given: UTC", ""},
     {"plant.time", ConfigType::text, "", 0, 0, "column of the stamps", ""},
     {"plant.load", ConfigType::text, "", 0, 0, "column of the load carried: cooling load or IT power", ""},
@@ -33,28 +34,11 @@ constexpr std::array<ConfigKey, 42> kKeys = {{
     {"weather.dry_bulb", ConfigType::text, "", 0, 0, "column of the air temperature, where there is no wet bulb", ""},
     {"weather.humidity", ConfigType::text, "", 0, 0, "column of the relative humidity in percent, beside it", ""},
     {"weather.unit", ConfigType::text, "C", 0, 0, "C or F", ""},
-    {"name", ConfigType::text, "", 0, 0, "of the plant, for the report", ""},
-    {"facility.time", ConfigType::text, "", 0, 0, "column of the stamps", ""},
-    {"facility.unit", ConfigType::text, "kW", 0, 0, "of all powers: W, kW, MW", ""},
-    {"facility.temperature_unit", ConfigType::text, "C", 0, 0, "C or F", ""},
-    {"facility.means", ConfigType::flag, "true", 0, 0, "powers are means since the row before, not values", ""},
-    {"facility.job", ConfigType::text, "", 0, 0, "type of the job, where no column says it", ""},
-    {"facility.job_type", ConfigType::text, "", 0, 0, "column of the type of the job", ""},
-    {"facility.phase", ConfigType::text, "", 0, 0, "column of its phase: training, checkpoint, idle …", ""},
-    {"facility.it", ConfigType::text, "", 0, 0, "column of the IT's power", ""},
-    {"facility.utility", ConfigType::text, "", 0, 0, "column of what comes in from outside", ""},
-    {"facility.generated", ConfigType::text, "", 0, 0, "column of what is generated on site", ""},
-    {"facility.discharged", ConfigType::text, "", 0, 0, "column of what comes from storage (negative: charging)", ""},
-    {"facility.ups_in", ConfigType::text, "", 0, 0, "column of what goes into all UPS", ""},
-    {"facility.ups_out", ConfigType::text, "", 0, 0, "column of what comes out of them", ""},
-    {"facility.on_battery", ConfigType::text, "", 0, 0, "column that says whether they feed from batteries (1)", ""},
-    {"facility.chillers", ConfigType::text, "", 0, 0, "column of the compressors' power", ""},
-    {"facility.pumps", ConfigType::text, "", 0, 0, "column of the pumps' power", ""},
-    {"facility.fans", ConfigType::text, "", 0, 0, "column of the fans' power", ""},
-    {"facility.chillers_on", ConfigType::text, "", 0, 0, "column of how many chillers run", ""},
-    {"facility.set_point", ConfigType::text, "", 0, 0, "column of the cold side's set point", ""},
-    {"facility.wet_bulb", ConfigType::text, "", 0, 0, "column of the outdoor wet bulb", ""},
-    {"facility.dry_bulb", ConfigType::text, "", 0, 0, "column of the outdoor air temperature", ""},
+    {"name", ConfigType::text, "", 0, 0, "of the plant or building, for the report", ""},
+    {"columns.*", ConfigType::text, "", 0, 0, "the column that is this one of a building's", ""},
+    {"units.*", ConfigType::text, "", 0, 0, "its unit: W, kW, MW, C, F, Hz, MHz, fraction, percent", ""},
+    {"means", ConfigType::flag, "true", 0, 0, "a building's powers are means since the row before, not values", ""},
+    {"job", ConfigType::text, "", 0, 0, "type of the building's job, where no column says it", ""},
     {"phases.start", ConfigType::text, "start", 0, 0, "column of --phases: when a phase begins", ""},
     {"phases.stop", ConfigType::text, "stop", 0, 0, "column: when it ends", ""},
     {"phases.label", ConfigType::text, "label", 0, 0, "column: which it is", ""},
@@ -139,33 +123,13 @@ Result<MeterMap> meter_map(const Config& config, const std::string& path) {
   return map;
 }
 
-/// Keys whose column is that of a sample, by the column's name.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFacilityColumns = {{
-    {"facility.it", "it_w"},
-    {"facility.utility", "utility_w"},
-    {"facility.generated", "generated_w"},
-    {"facility.discharged", "discharged_w"},
-    {"facility.ups_in", "ups_in_w"},
-    {"facility.ups_out", "ups_out_w"},
-    {"facility.on_battery", "on_battery"},
-    {"facility.chillers", "chillers_w"},
-    {"facility.pumps", "pumps_w"},
-    {"facility.fans", "fans_w"},
-    {"facility.chillers_on", "chillers_on"},
-    {"facility.set_point", "set_point_c"},
-    {"facility.wet_bulb", "wet_bulb_c"},
-}};
-
 Result<FacilityMap> facility_map(const Config& config, const std::string& path) {
   FacilityMap map;
   const auto get = [&](std::string_view key) { return config.text(key).value_or(""); };
   map.format = get("name").empty() ? path : get("name");
-  map.zone = get("zone");
-  map.time = get("facility.time");
-  map.phase = get("facility.phase");
-  map.job_type = get("facility.job_type");
-  map.job = get("facility.job");
-  map.means = config.flag("facility.means").value_or(true);
+  FLYBALL_ASSIGN(map.table, facility_columns_of(config));
+  map.job = get("job");
+  map.means = config.flag("means").value_or(true);
   map.phase_start = get("phases.start");
   map.phase_stop = get("phases.stop");
   map.phase_label = get("phases.label");
@@ -175,37 +139,6 @@ Result<FacilityMap> facility_map(const Config& config, const std::string& path) 
   map.dry_bulb = get("weather.dry_bulb");
   map.humidity = get("weather.humidity");
   FLYBALL_ASSIGN(map.fahrenheit, in_fahrenheit(config, "weather.unit"));
-  FLYBALL_ASSIGN(const bool fahrenheit, in_fahrenheit(config, "facility.temperature_unit"));
-  FLYBALL_ASSIGN(const Watts unit, power_unit(get("facility.unit"), config.where("facility.unit")));
-  FLYBALL_TRY(all_said(
-      {{map.time, "facility.time"}, {get("facility.it"), "facility.it"}, {get("facility.utility"), "facility.utility"}},
-      path));
-  const auto add = [&](std::string_view key, std::string_view column) {
-    if (get(key).empty()) return;
-    FacilityMap::Column made{find_facility_column(column), get(key), 1, 0};
-    if (made.what->unit == "W") made.unit = unit.value();
-    if (made.what->unit == "C" && fahrenheit) made.unit = 1 / 1.8, made.offset = 32;
-    map.columns.push_back(std::move(made));
-  };
-  for (const auto& [key, column] : kFacilityColumns) add(key, column);
-  add("facility.dry_bulb", "dry_bulb_c");
-  return map;
-}
-
-/// Columns of a file that names them as a sample does.
-FacilityMap own_format(const std::vector<std::string>& header) {
-  FacilityMap map;
-  map.format = "facility";
-  map.time = "time";
-  for (const std::string& name : header) {
-    if (const FacilityColumn* column = find_facility_column(name); column != nullptr)
-      map.columns.push_back({column, name, 1, 0});
-    if (name == fmt::format("job{}_type", map.jobs + 1)) ++map.jobs;
-    if (name == "phase") map.phase = name;
-    if (name == "job_type") map.job_type = name;
-  }
-  map.weather_time = "time";
-  map.wet_bulb = "wet_bulb_c";
   return map;
 }
 
@@ -216,7 +149,7 @@ Result<AnyMap> read_map(const std::string& path, Filesystem& files) {
   const auto config = Config::parse(text, path, kKeys);
   if (!config) return fail_all(config.error());
   const bool meter = config->text("meter.start").has_value() || config->text("meter.energy").has_value();
-  if (config->text("facility.it").has_value() || config->text("facility.utility").has_value()) {
+  if (!config->names("columns").empty()) {
     FLYBALL_ASSIGN(FacilityMap map, facility_map(*config, path));
     return map;
   }
@@ -246,7 +179,11 @@ Result<AnyMap> known_map(const std::string& path) {
     map.wet_bulb = "WBT_C";
     return map;
   }
-  if (has("time") && has("it_w") && has("utility_w")) return own_format(header);
+  if (has("time") && has("it_w") && has("utility_w")) {
+    FacilityMap map;
+    map.format = "facility";
+    return map;
+  }
   if (header.size() == 2 && has("start") && has("value"))
     return MeterMap{"building_meters", "start", "value", Joules(kJoulesPerKilowattHour), "dt", "tempF", true, {}};
   std::string names;

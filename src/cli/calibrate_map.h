@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "cli/calibrate_table.h"
-#include "core/facility_columns.h"
+#include "series/facility_rows.h"
 
 namespace flyball::cli {
 
@@ -38,28 +38,20 @@ struct MeterMap {
   std::string zone;
 };
 
-/// A building: each column of a `FacilitySample` by that of the file, and the job's phases.
+/// A building and its jobs.
 struct FacilityMap {
-  struct Column {
-    const FacilityColumn* what = nullptr;
-    std::string name;
-    double unit = 1, offset = 0;  ///< value = (cell − offset) × unit
-  };
-  std::string format;
-  std::string time, zone;
-  std::vector<Column> columns;
-  std::string phase, job_type;  ///< columns; empty: none
-  std::size_t jobs = 0;  ///< columns job1_type, job1_phase, job1_gpus_fraction … of so many; the largest counts
-  std::string job;       ///< its type where no column says it
+  std::string format;         ///< "facility", or the map's name or file
+  series::FacilityMap table;  ///< columns of the samples
+  std::string job;            ///< type of a job where no column says it
   std::string phase_start = "start", phase_stop = "stop", phase_label = "label", phase_job_type;  ///< of --phases
-  std::string weather_time, wet_bulb, dry_bulb, humidity;                                         ///< of --weather
+  std::string weather_time = "time", wet_bulb = "wet_bulb_c", dry_bulb, humidity;                 ///< of --weather
   bool fahrenheit = false;
   bool means = true;  ///< powers are means since the row before, not values at their stamp
 };
 using AnyMap = std::variant<PlantMap, MeterMap, FacilityMap>;
 
 /// --map FILE: a configuration file (base/config.h) with the keys that `flyball calibrate fit --help` lists.
-/// Says what it is about by the table that it has: [plant], [meter] or [facility].
+/// Says what it is about by the table that it has: [plant], [meter] or, of a building, [columns].
 Result<AnyMap> read_map(const std::string& path, Filesystem& files);
 /// By the header of the file; an error names the columns that it has.
 Result<AnyMap> known_map(const std::string& path);

@@ -170,6 +170,8 @@ Result<bool> first_row(CsvReader& reader, CsvRow& row) {
   return there;
 }
 
+}  // namespace
+
 char separator_of(const std::string& path) {
   auto bytes = open_bytes(path);
   if (!bytes) return ',';
@@ -178,8 +180,6 @@ char separator_of(const std::string& path) {
   const auto there = lines.next(line);
   return there && *there ? guess_separator(line.text) : ',';
 }
-
-}  // namespace
 
 Result<std::vector<std::string>> read_header(const std::string& path) {
   FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
@@ -194,12 +194,17 @@ Result<std::vector<std::string>> read_header(const std::string& path) {
 }
 
 Result<Table> read_table(const std::string& path, const StampRule& stamp, const std::vector<WantedColumn>& wanted) {
+  FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
+  return read_table(*bytes, separator_of(path), path, stamp, wanted);
+}
+
+Result<Table> read_table(ByteSource& bytes, char separator, const std::string& path, const StampRule& stamp,
+                         const std::vector<WantedColumn>& wanted) {
   series::ReadOptions options;
   options.zone = stamp.zone;
   options.fold = stamp.fold;
   FLYBALL_ASSIGN(series::StampReader stamps, series::StampReader::make(options));
-  FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
-  CsvReader csv(*bytes, {.separator = separator_of(path)});
+  CsvReader csv(bytes, {.separator = separator});
   Reader reader(path, wanted, std::move(stamps));
   CsvRow row;
   bool header = true;
@@ -214,7 +219,7 @@ Result<Table> read_table(const std::string& path, const StampRule& stamp, const 
     header = false;
   }
   if (header) return fail(ErrorCode::input, "the file is empty", path, "give a CSV file with a header");
-  if (const std::string damage = bytes->damage(); !damage.empty())
+  if (const std::string damage = bytes.damage(); !damage.empty())
     return fail(ErrorCode::input, "the file is damaged: " + damage, path, "copy it again");
   reader.finish();
   return std::move(reader.table);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_source.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/zone.h"
@@ -45,8 +46,13 @@ struct StampRule {
   Fold fold = Fold::refuse;
 };
 
+/// What the first line of a file is split by; a comma where nothing tells.
+char separator_of(const std::string& path);
 /// The header's cells, for finding out what a file is.
 Result<std::vector<std::string>> read_header(const std::string& path);
 Result<Table> read_table(const std::string& path, const StampRule& stamp, const std::vector<WantedColumn>& wanted);
+/// The same of bytes; `path` is for messages.
+Result<Table> read_table(ByteSource& bytes, char separator, const std::string& path, const StampRule& stamp,
+                         const std::vector<WantedColumn>& wanted);
 
 }  // namespace flyball::cli

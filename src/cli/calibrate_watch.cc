@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/cause_report.h"
-#include "cli/facility_map.h"
+#include "cli/facility_file.h"
 #include "cli/signals.h"
 #include "control/facility_watch.h"
 

@@ -250,8 +250,8 @@ std::vector<Finding> examine(const GpuDoctorPlace& place, const DeviceInfo& info
   return notes.found;
 }
 
-/// Looks again after kJobSettles at boards whose job seemed to wait: power and utilisation are means over different spans,
-/// and the power of a job that has just begun is the last to rise.
+/// Looks again after kJobSettles at boards whose job seemed to wait: power and utilisation are means over different
+/// spans, and the power of a job that has just begun is the last to rise.
 std::vector<Finding> examine_waiting(const GpuDoctorPlace& place, const std::vector<DeviceId>& waiting) {
   if (waiting.empty()) return {};
   place.clock.sleep_until(place.clock.now() + kJobSettles);

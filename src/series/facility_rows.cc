@@ -100,6 +100,16 @@ void set_field(FacilitySample& sample, const FacilityField& field, double value)
   if (field.of == Of::rack_inlet) rack.inlet = Celsius(value);
 }
 
+/// The place of a column by its name, or by "#3"; past the end if there is none.
+std::size_t place_of(const std::vector<std::string>& header, const std::string& name) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  std::size_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (found == header.end() && name.starts_with('#') && std::from_chars(name.data() + 1, end, number).ptr == end)
+    return number >= 1 && number <= header.size() ? number - 1 : header.size();
+  return static_cast<std::size_t>(found - header.begin());
+}
+
 std::string cell(std::optional<double> value) { return value ? fmt::format("{:.9g}", *value) : std::string(); }
 
 }  // namespace
@@ -158,21 +168,28 @@ std::vector<std::string> facility_cells(const FacilitySample& sample, std::size_
   return cells;
 }
 
+std::optional<Phase> phase_in_words(std::string_view word) {
+  if (word == "eval") return Phase::evaluation;
+  if (word == "train") return Phase::training;
+  if (word == "init") return Phase::startup;
+  const auto phase = parse_phase(word);
+  return phase ? std::optional(*phase) : std::nullopt;
+}
+
 Result<FacilityRows> FacilityRows::bind(std::span<const std::string_view> header, const FacilityMap& map,
-                                        std::string path) {
+                                        std::string path, RowOrder order) {
   ReadOptions options;
   options.zone = map.zone;
+  options.fold = Fold::earlier;  // the hour that comes twice is not later the second time
   FLYBALL_ASSIGN(StampReader stamps, StampReader::make(options));
-  FacilityRows rows(std::move(path), std::move(stamps));
+  FacilityRows rows(std::move(path), std::move(stamps), order);
   for (const std::string_view cell : header) rows.header_.emplace_back(trim(cell));
   FLYBALL_TRY(rows.bind_columns(map));
   return rows;
 }
 
 Result<> FacilityRows::bind_columns(const FacilityMap& map) {
-  const auto find = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find(header_.begin(), header_.end(), name) - header_.begin());
-  };
+  const auto find = [&](const std::string& name) { return place_of(header_, name); };
   const std::string where = path_ + ":1";
   const std::string remedy = "name the columns in a map, --map FILE (flyball calibrate explain --help)";
   const auto mapped_time = map.columns.find(std::string(kTimeColumn));
@@ -235,9 +252,12 @@ Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std:
       job.type = std::string(cell.substr(0, 100));
       return {};
     }
-    const auto phase = parse_phase(cell);
-    if (!phase) return wrong("this is no phase", "write one of those that flyball names, such as training or idle");
-    job.phase = *phase;
+    const auto phase = phase_in_words(cell);
+    if (!phase) {
+      ++counts_.unknown_phases;
+      example(line, bound.cell, cell);
+    }
+    job.phase = phase.value_or(Phase::unknown);
     return {};
   }
   double value = 0;
@@ -275,8 +295,8 @@ Result<std::optional<FacilitySample>> FacilityRows::take(std::span<const std::st
                 fmt::format("{}:{}", path_, line), "write 2024-05-17T15:38:28Z, or seconds since 1970");
   }
   for (const Bound& bound : bound_) FLYBALL_TRY(read_cell(bound, trim(cells[bound.cell]), line, sample));
-  std::erase_if(sample.jobs, [](const JobShare& job) { return job.type.empty(); });
-  if (last_ && sample.at <= *last_) {
+  std::erase_if(sample.jobs, [](const JobShare& job) { return job.type.empty() && job.phase == Phase::unknown; });
+  if (order_ == RowOrder::of_time && last_ && sample.at <= *last_) {
     ++counts_.out_of_order;
     example(line, time_, stamp);
     return std::nullopt;
@@ -287,7 +307,8 @@ Result<std::optional<FacilitySample>> FacilityRows::take(std::span<const std::st
 }
 
 Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const FacilityMap& map,
-                                        const std::string& path, const std::function<void(FacilitySample)>& each) {
+                                        const std::string& path, const std::function<void(FacilitySample)>& each,
+                                        RowOrder order) {
   CsvReader csv(bytes, {.separator = separator});
   CsvRow row;
   std::optional<FacilityRows> rows;
@@ -295,7 +316,7 @@ Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const
     FLYBALL_ASSIGN(const bool there, csv.next(row));
     if (!there) break;
     if (!rows) {
-      FLYBALL_ASSIGN(FacilityRows made, FacilityRows::bind(row.cells, map, path));
+      FLYBALL_ASSIGN(FacilityRows made, FacilityRows::bind(row.cells, map, path, order));
       rows.emplace(std::move(made));
       continue;
     }

@@ -46,18 +46,22 @@ std::string facility_line(std::span<const std::string> cells);
 /// Which column of another's table is which of ours: value = cell × scale + offset.
 struct FacilityMap {
   struct Column {
-    std::string name;
+    std::string name;  ///< as the header has it, or "#3" for the third
     double scale = 1, offset = 0;
   };
   std::map<std::string, Column> columns;  ///< by our names; empty: the table has ours
   std::string zone;                       ///< of stamps that carry none; empty: UTC
 };
 
+/// Whether rows that are not later than the one before are samples too.
+enum class RowOrder : std::uint8_t { of_time, any };
+
 struct FacilityRowCounts {
   std::uint64_t rows = 0;             ///< that became samples
   std::uint64_t impossible = 0;       ///< values outside their column's range; the field is empty then
   std::uint64_t out_of_order = 0;     ///< rows left out: not later than the one before
-  std::uint64_t without_time = 0;     ///< rows left out: no stamp, or one that names no one instant
+  std::uint64_t without_time = 0;     ///< rows left out: no stamp, or one that names no instant
+  std::uint64_t unknown_phases = 0;   ///< words that are no phase; it is unknown then
   bool zone_assumed = false;          ///< stamps without zone were read as UTC
   std::vector<std::string> examples;  ///< the first few, "FILE:12: column 'it_w' is '-3'"
 };
@@ -65,7 +69,8 @@ struct FacilityRowCounts {
 class FacilityRows {
  public:
   /// `path` is for messages. An error where neither time nor any known column is there, or a mapped one is missing.
-  static Result<FacilityRows> bind(std::span<const std::string_view> header, const FacilityMap& map, std::string path);
+  static Result<FacilityRows> bind(std::span<const std::string_view> header, const FacilityMap& map, std::string path,
+                                   RowOrder order = RowOrder::of_time);
 
   /// Nothing: the row was left out and counted. `line` is what messages say.
   Result<std::optional<FacilitySample>> take(std::span<const std::string_view> cells, std::uint64_t line);
@@ -82,13 +87,15 @@ class FacilityRows {
     FacilityField field;
     double scale = 1, offset = 0;
   };
-  FacilityRows(std::string path, StampReader stamps) : path_(std::move(path)), stamps_(std::move(stamps)) {}
+  FacilityRows(std::string path, StampReader stamps, RowOrder order)
+      : path_(std::move(path)), stamps_(std::move(stamps)), order_(order) {}
   Result<> bind_columns(const FacilityMap& map);
   Result<> read_cell(const Bound& bound, std::string_view cell, std::uint64_t line, FacilitySample& sample);
   void example(std::uint64_t line, std::size_t cell, std::string_view text);
 
   std::string path_;
   StampReader stamps_;
+  RowOrder order_ = RowOrder::of_time;
   StampUnit stamp_unit_ = StampUnit::by_size;
   std::vector<std::string> header_;
   std::vector<Bound> bound_;
@@ -98,8 +105,12 @@ class FacilityRows {
   FacilityRowCounts counts_;
 };
 
-/// All of a file. `each` gets the samples in order of time.
+/// A phase as flyball names it, or as jobs often call it ("train", "eval", "init").
+std::optional<Phase> phase_in_words(std::string_view word);
+
+/// All of a file. `each` gets the samples, in order of time unless any is asked for.
 Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const FacilityMap& map,
-                                        const std::string& path, const std::function<void(FacilitySample)>& each);
+                                        const std::string& path, const std::function<void(FacilitySample)>& each,
+                                        RowOrder order = RowOrder::of_time);
 
 }  // namespace flyball::series

@@ -53,6 +53,27 @@ TEST(FacilityRows, AMapNamesColumnsAndUnits) {
   EXPECT_NEAR(samples[0].supply->value(), 10, 1e-9);
 }
 
+TEST(FacilityRows, ForeignWordsColumnsByPlaceAndAnyOrder) {
+  FacilityMap map;
+  map.columns = {{"time", {"#1", 1, 0}}, {"it_w", {"#3", 1, 0}}, {"job1_phase", {"phase", 1, 0}}};
+  const std::string text =
+      "when,phase,IT\n2026-01-01T00:00:20Z,eval,3\n2026-01-01T00:00:10Z,train,2\n2026-01-01T00:00:00Z,mowing,1\n";
+  std::vector<FacilitySample> samples;
+  const auto source = bytes_in_memory(text);
+  const auto counts = read_facility(
+      *source, ',', map, "x.csv", [&](FacilitySample s) { samples.push_back(s); }, RowOrder::any);
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].jobs.at(0).phase, Phase::evaluation);
+  EXPECT_EQ(samples[1].jobs.at(0).phase, Phase::training);
+  EXPECT_TRUE(samples[2].jobs.empty());
+  EXPECT_EQ(counts->unknown_phases, 1U);
+  EXPECT_EQ(counts->examples.at(0), "x.csv:4: column 'phase' is 'mowing'");
+  EXPECT_EQ(read(text, map).size(), 1U) << "by default only what is later than the row before";
+  map.columns["it_w"].name = "#4";
+  EXPECT_NE(error_of(text, map).find("there is no column '#4'"), std::string::npos);
+}
+
 TEST(FacilityRows, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_NE(error_of("time,it_w\n2026-01-01T00:00:00Z,12\n2026-01-01T00:01:00Z,lots\n")
                 .find("x.csv:3: column 'it_w' is 'lots'"),

@@ -146,8 +146,8 @@ TEST_F(BuildingBaseline, AMapNamesAnyonesColumnsAndPhases) {
   ASSERT_TRUE(files.write_atomically(dir_.file("air.csv"), air));
   ASSERT_TRUE(files.write_atomically(
       dir_.file("map.toml"),
-      "name = \"south\"\nfacility.time = \"when\"\nfacility.it = \"it kW\"\nfacility.utility = \"#3\"\n"
-      "facility.job = \"pretrain\"\nfacility.means = false\nweather.time = \"t\"\n"
+      "name = \"south\"\njob = \"pretrain\"\nmeans = false\ncolumns.time = \"when\"\ncolumns.it_w = \"it kW\"\n"
+      "units.it_w = \"kW\"\ncolumns.utility_w = \"#3\"\nunits.utility_w = \"kW\"\nweather.time = \"t\"\n"
       "weather.wet_bulb = \"wb\"\n"));
   const Json made = fit(fmt::format("{} --map {} --phases {} --weather {}", dir_.file("p.csv"), dir_.file("map.toml"),
                                     dir_.file("phases.csv"), dir_.file("air.csv")));
