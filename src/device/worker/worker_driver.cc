@@ -68,19 +68,31 @@ void WorkerDriver::expect(const std::vector<DeviceId>& devices) {
   for (const DeviceId& device : expected_) worker_of(device).open(until);
 }
 
-Result<DriverEpoch> WorkerDriver::epoch() {
-  // The lister opens every board, so one that hangs holds it up; any worker that is well knows the loading too.
+std::optional<DriverEpoch> WorkerDriver::epoch_of_any() {
   std::vector<WorkerProcess*> in_turn;
   if (lister_.running()) in_turn.push_back(&lister_);
   for (const auto& [device, worker] : workers_) {
     if (worker->running()) in_turn.push_back(worker.get());
   }
-  for (WorkerProcess* worker : in_turn) {
-    if (const auto answer = worker->call(Operation::epoch, {})) return value_of(*answer, get_epoch);
+  for (const Probe& probe : probes_) {
+    if (probe.worker->running()) in_turn.push_back(probe.worker.get());
   }
+  for (WorkerProcess* worker : in_turn) {
+    const auto answer = worker->call(Operation::epoch, {});
+    if (!answer) continue;
+    if (const auto epoch = value_of(*answer, get_epoch)) return *epoch;
+  }
+  return std::nullopt;
+}
+
+Result<DriverEpoch> WorkerDriver::epoch() {
+  // The lister opens every board, so one that hangs holds it up; any worker that is well knows the loading too.
+  if (const auto known = epoch_of_any()) return *known;
   const auto answer = lister_.call(Operation::epoch, {});
-  if (!answer) return fail(answer.error());
-  return value_of(*answer, get_epoch);
+  if (answer) return value_of(*answer, get_epoch);
+  if (lister_.health().state == DeviceState::hung && known_.empty() && list_one_by_one())
+    if (const auto known = epoch_of_any()) return *known;
+  return fail(answer.error());
 }
 
 /// What is known from now on, and a worker for each.

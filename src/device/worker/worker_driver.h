@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ class WorkerDriver final : public Driver {
   /// are asked again later and hold up nobody. For the boards of a journal.
   void expect(const std::vector<DeviceId>& devices);
 
-  /// Of the lister or, while it does not answer, of any worker that is well.
+  /// Of the lister or, while it does not answer, of any worker that is well; the boards are looked at one by one for
+  /// that where none is known yet.
   Result<DriverEpoch> epoch() override;
   /// If the lister does not answer, the boards as last seen, each with the state of its own worker. If it never has,
   /// because a board hangs it (or holds it up for longer than `list_patience`), the boards one by one: what hangs is
@@ -45,6 +47,7 @@ class WorkerDriver final : public Driver {
  private:
   bool is_own(const DeviceId& device) const;
   void take(std::vector<DeviceInfo> list);
+  std::optional<DriverEpoch> epoch_of_any();
   struct Probe {
     std::unique_ptr<WorkerProcess> worker;
     DeviceInfo seen;

@@ -264,6 +264,18 @@ TEST_F(WorkerDriverTest, AHungListerHidesNoLoadingOfTheDriver) {
   EXPECT_EQ(epoch->driver_load, "load");
 }
 
+TEST_F(WorkerDriverTest, ABoardThatHangsFromTheStartHidesNoLoadingOfTheDriver) {
+  board->open_a_hangs = true;
+  options.start_deadline = Seconds(0.5);
+  WorkerDriver& d = start();
+  const SystemClock real;
+  const MonoTime end = real.now() + Seconds(20);
+  Result<DriverEpoch> epoch = d.epoch();
+  while (!epoch && real.now() < end) epoch = d.epoch();
+  ASSERT_TRUE(epoch) << epoch.error().message();
+  EXPECT_EQ(epoch->driver_load, "load");
+}
+
 TEST_F(WorkerDriverTest, AWorkerWithoutAProcessorIsGivenTimeButNotForEver) {
   options.call_deadline = Seconds(0.2);
   WorkerDriver& d = start();
