@@ -122,34 +122,23 @@ Result<> account(FacilityCalibration& made, const series::RateSeries& carbon) {
   return {};
 }
 
-void find_relief(FacilityCalibration& made, const facility::ResponseModel& response, WallTime at,
-                 std::span<const FacilityRecord> records) {
-  std::vector<double> air, it;
-  for (std::size_t i = 0; i < records.size(); i += 8) {
+/// As warm as it hardly ever was: what a head-room must hold in.
+Celsius warmest(std::span<const FacilityRecord> records, Celsius otherwise) {
+  std::vector<double> air;
+  for (std::size_t i = 0; i < records.size(); i += 8)
     if (records[i].point.air) air.push_back(records[i].point.air->value());
-    it.push_back(records[i].point.it.value());
-  }
-  made.air = air.empty() ? response.air_middle() : Celsius(median(air));
-  std::vector<double> airs = {made.air.value()};
-  constexpr double kLow = 0.05, kHigh = 0.95, kDesign = 0.996;
-  if (!air.empty()) airs = {quantile(air, kLow), made.air.value(), quantile(air, kHigh)};
-  made.design_air = air.empty() ? made.air : Celsius(quantile(air, kDesign));
-  for (const double share : {kLow, 0.5, kHigh})
-    for (const double felt : airs) {
-      const facility::Conditions conditions{Watts(quantile(it, share)), Celsius(felt)};
-      Estimate per_watt = response.per_it_watt(conditions, at, kEnergyLevel);
-      per_watt.value -= 1, per_watt.low -= 1, per_watt.high -= 1;
-      made.relief.push_back({conditions.it, conditions.air, per_watt});
-    }
+  constexpr double kDesign = 0.996;
+  return air.empty() ? otherwise : Celsius(quantile(air, kDesign));
 }
 
 /// What is kept: the library, and what it says that others use.
 std::string content_of(const FacilityCalibration& made, const facility::PhaseLibrary& library) {
   std::string text = library.text();
-  for (const auto& relief : made.relief)
-    text += fmt::format("relief {} {} {} {} {} {}\n", format_exact(relief.it.value()), format_exact(relief.air.value()),
-                        format_exact(relief.fraction.value), format_exact(relief.fraction.low),
-                        format_exact(relief.fraction.high), format_exact(relief.fraction.level));
+  for (const facility::Relief& relief : made.relief)
+    text += fmt::format("relief {} {} {} {} {} {}\n", format_exact(relief.it.value()),
+                        relief.air ? format_exact(relief.air->value()) : "-", format_exact(relief.fraction.value),
+                        format_exact(relief.fraction.low), format_exact(relief.fraction.high),
+                        format_exact(relief.fraction.level));
   return text;
 }
 
@@ -190,8 +179,12 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
   made.apart = facility::non_compute(*building, all, kEnergyLevel);
   const facility::ResponseModel& response = *building->library.response();
   const WallTime end = records.back().point.at;
-  find_relief(made, response, end, all);
-  if (wanted.design_air) made.design_air = *wanted.design_air;
+  if (auto relief = facility::relief_of(*building, all, kEnergyLevel)) {
+    made.relief = *std::move(relief);
+  } else {
+    made.warnings.push_back("what is saved again is not told: " + relief.error().what);
+  }
+  made.design_air = wanted.design_air ? *wanted.design_air : warmest(all, response.air_middle());
   if (wanted.feed > Watts(0) || wanted.cooling > Watts(0)) {
     FLYBALL_ASSIGN(made.head_room, facility::head_room(response, wanted.feed, wanted.cooling, made.design_air, end));
   }

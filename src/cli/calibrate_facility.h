@@ -9,6 +9,7 @@
 #include "core/result_types.h"
 #include "facility/building.h"
 #include "facility/phase_accuracy.h"
+#include "facility/relief.h"
 
 namespace flyball::cli {
 
@@ -25,15 +26,7 @@ struct FacilityCalibration {
   std::size_t left_out = 0;                   ///< points of phases that were not learned yet
   facility::PueReport pue;                    ///< hours of all that was read
   facility::NonCompute apart;                 ///< of all that was read
-
-  /// What a lasting watt less of IT saves again.
-  struct Relief {
-    Watts it;
-    Celsius air;
-    Estimate fraction;
-  };
-  std::vector<Relief> relief;
-  Celsius air;  ///< usual
+  std::vector<facility::Relief> relief;       ///< of all that was read
   std::optional<facility::HeadRoom> head_room;
   Celsius design_air;
 

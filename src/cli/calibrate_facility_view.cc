@@ -76,10 +76,12 @@ report::Table physics_table(const FacilityCalibration& made) {
     row("PUE", fmt::format("{:.3f} ({:.3f} to {:.3f} at {:.0f} %)", made.pue.overall->value, made.pue.overall->low,
                            made.pue.overall->high, 100 * made.pue.overall->level));
   if (!made.pue.code.empty()) row("PUE", "no number (" + made.pue.code + "): " + made.pue.diagnosis);
-  for (const auto& relief : made.relief)
+  for (const facility::Relief& relief : made.relief) {
+    const bool all = &relief == &made.relief.front();
     row("Saved again of a watt of IT",
-        fmt::format("{} at {} of IT and {:.1f} °C", report::format_percent(relief.fraction, 1), format(relief.it),
-                    relief.air.value()));
+        report::format_percent(relief.fraction, 1) +
+            (all ? ", over these days" : fmt::format(", of them around {:.1f} °C wet bulb", relief.air->value())));
+  }
   if (made.head_room) {
     const facility::HeadRoom& room = *made.head_room;
     row("Carries", fmt::format("{} of IT ({} to {} at {:.0f} %) at {:.1f} °C, limited by the {}{}",
@@ -275,7 +277,7 @@ std::string facility_json(const CalibrateOptions& options, const FacilityMap& ma
   json["relief"] = report::Json::array();
   for (const auto& relief : made.relief)
     json["relief"].push_back({{"it_w", report::number(relief.it.value())},
-                              {"air_celsius", report::number(relief.air.value())},
+                              {"air_celsius", relief.air ? report::number(relief.air->value()) : report::Json(nullptr)},
                               {"saved_again_fraction", report::estimate(relief.fraction)}});
   json["head_room"] = nullptr;
   if (made.head_room)

@@ -14,10 +14,11 @@ namespace flyball::cli {
 namespace {
 
 struct Row {
-  double it = 0, air = 0;
+  std::optional<double> air_c;
   Estimate fraction;
 };
 
+/// IT, air ("-": not metered), then the estimate: of all days first, then by their air.
 std::vector<Row> rows_of(std::string_view content) {
   std::vector<Row> rows;
   while (!content.empty()) {
@@ -25,17 +26,15 @@ std::vector<Row> rows_of(std::string_view content) {
     content.remove_prefix(std::min(line.size() + 1, content.size()));
     constexpr std::string_view kWord = "relief ";
     if (!line.starts_with(kWord)) continue;
-    std::array<double, 6> values{};
+    std::array<std::optional<double>, 6> values;
     std::string_view rest = line.substr(kWord.size());
-    bool good = true;
-    for (double& value : values) {
+    for (auto& value : values) {
       const std::string_view part = rest.substr(0, rest.find(' '));
       rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-      const auto read = parse_double(part);
-      good = good && read.has_value();
-      value = read.value_or(0);
+      if (const auto read = parse_double(part)) value = *read;
     }
-    if (good) rows.push_back({values[0], values[1], {values[2], values[3], values[4], values[5]}});
+    if (values[2] && values[3] && values[4] && values[5])
+      rows.push_back({values[1], {*values[2], *values[3], *values[4], *values[5]}});
   }
   return rows;
 }
@@ -51,25 +50,19 @@ Result<Celsius> parse_air(std::string text) {
 }  // namespace
 
 Result<report::CoolingRelief> relief_of(std::string_view content, std::optional<Celsius> air) {
-  std::vector<Row> rows = rows_of(content);
+  const std::vector<Row> rows = rows_of(content);
   if (rows.empty())
     return fail(ErrorCode::input, "this version says nothing of relief", "--facility",
                 "keep one of a building (flyball calibrate fit --keep)");
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.air < b.air; });
-  const double wanted = air ? air->value() : rows[rows.size() / 2].air;
-  const auto nearest = std::min_element(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    return std::abs(a.air - wanted) < std::abs(b.air - wanted);
-  });
-  std::vector<Row> loads;
-  for (const Row& row : rows)
-    if (row.air == nearest->air) loads.push_back(row);
-  std::sort(loads.begin(), loads.end(), [](const Row& a, const Row& b) { return a.it < b.it; });
-  Estimate made = loads[loads.size() / 2].fraction;
-  for (const Row& row : loads) {
-    made.low = std::min(made.low, row.fraction.low);
-    made.high = std::max(made.high, row.fraction.high);
-  }
-  return report::CoolingRelief{made, fmt::format("at {:.1f} °C wet bulb", loads.front().air)};
+  if (!air) return report::CoolingRelief{rows.front().fraction, "over its days as they were"};
+  const Row* nearest = nullptr;
+  const auto off = [&](const Row& row) { return std::abs(*row.air_c - air->value()); };
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i].air_c && (nearest == nullptr || off(rows[i]) < off(*nearest))) nearest = &rows[i];
+  if (nearest == nullptr)
+    return fail(ErrorCode::input, "this version knows nothing of the air", "--wet-bulb", "leave it away");
+  return report::CoolingRelief{nearest->fraction,
+                               fmt::format("on its days around {:.1f} °C wet bulb", *nearest->air_c)};
 }
 
 Result<std::optional<report::CoolingRelief>> read_relief(const ReliefOptions& options, const std::string& ledger_path) {

@@ -15,11 +15,10 @@ namespace flyball::cli {
 struct ReliefOptions {
   std::string relief;    ///< "12%"; empty: not stated
   std::string facility;  ///< hash of a version that `calibrate fit --keep` kept
-  std::string wet_bulb;  ///< the air now; empty: the usual one of that baseline
+  std::string wet_bulb;  ///< the air now; empty: as that baseline's days had it
 };
 
-/// Of a version's content, in the air nearest to `air` (nothing: the middle one): the value at the usual load, and an
-/// interval that holds those of all loads.
+/// Of a version's content: of all its days, or of the third of them whose air is nearest to `air`.
 Result<report::CoolingRelief> relief_of(std::string_view content, std::optional<Celsius> air);
 /// Nothing where neither is given.
 Result<std::optional<report::CoolingRelief>> read_relief(const ReliefOptions& options, const std::string& ledger_path);

@@ -381,7 +381,7 @@ void add_run(Registry& registry) {
       ->type_name("SHARE");
   command.add_option("--facility", options->relief.facility, "The same, from this kept baseline of the building")
       ->type_name("HASH");
-  command.add_option("--wet-bulb", options->relief.wet_bulb, "and in this air; default: the usual")
+  command.add_option("--wet-bulb", options->relief.wet_bulb, "and in this air; default: as its days had it")
       ->type_name("TEMPERATURE");
   command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
       ->type_name("FILE");

@@ -300,21 +300,6 @@ Estimate ResponseModel::power_w(std::span<const double> x, double heat, WallTime
   return {value, value - half, value + half, level};
 }
 
-Estimate ResponseModel::per_it_watt(const Conditions& conditions, WallTime at, double level) const {
-  // A twentieth of the rating to both sides: smaller steps see knots, larger ones other loads.
-  const Watts step = rating_ * 0.05;
-  Conditions more = conditions, less = conditions;
-  more.it += step;
-  less.it = std::max(less.it - step, Watts(0));
-  const Moment high = steady(more, at), low = steady(less, at);
-  const double width = (more.it - less.it) / rating_;
-  std::vector<double> x(high.x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = (high.x[i] - low.x[i]) / width;
-  const Estimate watts = power_w(x, (high.now.heat - low.now.heat) / width, at, level);
-  const double r = rating_.value();
-  return {watts.value / r, watts.low / r, watts.high / r, level};
-}
-
 std::string ResponseModel::text() const {
   std::string made = "response 1\n";
   const auto add = [&](std::string_view name, double value) {

@@ -90,8 +90,6 @@ class ResponseModel {
   /// Power [W] of a moment; of the difference of two, or any weighted sum of moments (`x` and `heat` added up): linear
   /// in what is learned, so the interval is too.
   Estimate power_w(std::span<const double> x, double heat, WallTime at, double level) const;
-  /// Change of the facility's power for a lasting change of the IT's by one: 1 + what is saved again.
-  Estimate per_it_watt(const Conditions& conditions, WallTime at, double level) const;
 
   Watts rating() const { return rating_; }
   const ResponseOptions& options() const { return options_; }
@@ -101,6 +99,8 @@ class ResponseModel {
   double felt_high() const { return felt_high_; }
   /// At a felt heat, as the training's staging had it; nothing: chillers are not metered.
   std::optional<double> usual_chillers(double felt) const;
+  /// Of each coefficient what was known before anything was learned; those that drift come last.
+  std::vector<Term> terms() const;
   std::string text() const;
 
  private:
@@ -115,7 +115,6 @@ class ResponseModel {
   /// What the switches do next, at a felt heat and air.
   void turn(Now& now);
   void find_staging(std::span<const std::pair<double, double>> felt_and_on);
-  std::vector<Term> terms() const;
   std::vector<double> features(const Now& now) const;
   Now outside(const FacilityPoint& point) const;
   double heat(Watts it) const;

@@ -111,15 +111,16 @@ TEST_F(BuildingBaseline, ReliefIsWhatPairedRunsSaveAgain) {
   const auto [less_it, less_total] = totals(0.9);
   const double truth = (total - less_total) / (it - less_it) - 1;
   const Json made = fit(simulate("facility-1000", 2, fmt::format("{}d", days)));
-  // Usual load and air: the middle of the nine.
-  const Json& relief = made["relief"][4]["saved_again_fraction"];
+  const Json& relief = made["relief"][0]["saved_again_fraction"];
   fmt::print(
       "bar: C10 a watt of IT saves again, paired runs {:.1f} %, told {:.1f} % ({:.1f} to {:.1f}), off by = {:.1f} "
       "points\n",
       100 * truth, 100 * fraction(relief, "value"), 100 * fraction(relief, "low"), 100 * fraction(relief, "high"),
       100 * std::abs(fraction(relief, "value") - truth));
   // Told too low by up to six points as yet (doc/benchmarks.md): better than nothing, and no claim.
-  EXPECT_NEAR(fraction(relief, "value"), truth, 0.08);
+  EXPECT_NEAR(fraction(relief, "value"), truth, 0.04);
+  EXPECT_LT(fraction(relief, "low"), truth);
+  EXPECT_GT(fraction(relief, "high"), truth);
   EXPECT_GT(fraction(relief, "low"), 0);
 }
 
