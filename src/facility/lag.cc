@@ -311,6 +311,51 @@ void widen(Estimate& estimate, const Estimate& other) {
   estimate.high = std::max(estimate.high, other.high);
 }
 
+/// How much more parts of the data differ from the whole than the intervals of each of them allow: the median, since a
+/// part whose load hardly moved may be sure of anything.
+double disagreement(const Lags& whole, const std::vector<Lags>& parts, Estimate Lags::*which) {
+  constexpr double kMedianOfNormal = 0.6745;
+  std::vector<double> deviations;
+  for (const Lags& part : parts) {
+    const double sd = (part.*which).half_width() / normal_quantile((1 + (part.*which).level) / 2);
+    deviations.push_back(std::abs((part.*which).value - (whole.*which).value) / std::max(sd, 1e-9));
+  }
+  return median(deviations) / kMedianOfNormal;
+}
+
+/// What else moves the output (weather, machines that are switched) is in no part alike. Where times that are found in
+/// parts of the data differ more than chance explains, all intervals are as much wider.
+void widen_by_parts(const Candidate& best, const LagOptions& options, Lags& made) {
+  constexpr std::size_t kParts = 4;
+  const std::size_t size = best.problem.input.size() / kParts;
+  if (size < kFewestSamples) return;
+  std::vector<Lags> parts;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    Candidate one = best;
+    one.problem.input = best.problem.input.subspan(part * size, size);
+    one.problem.output = best.problem.output.subspan(part * size, size);
+    one.found = search(one.problem, nullptr);
+    Lags found;
+    if (std::isfinite(one.found.value) && times_of(one, options.level, found)) parts.push_back(found);
+  }
+  if (parts.size() < 2) return;
+  const Lags whole = made;
+  std::vector<Estimate Lags::*> times = {&Lags::dead_time_s, &Lags::total_s};
+  if (best.problem.lags > 0) times.push_back(&Lags::first_lag_s);
+  if (best.problem.lags > 1) times.push_back(&Lags::second_lag_s);
+  for (Estimate Lags::*const which : times) {
+    Estimate& time = made.*which;
+    const double ratio = std::max(1.0, disagreement(whole, parts, which));
+    time.low = std::max(time.value - ratio * (time.value - time.low), 0.0);
+    time.high = time.value + ratio * (time.high - time.value);
+  }
+  if (made.total_s.half_width() <= options.widest_apart_fraction * made.total_s.value) return;
+  made.identifiable = false;
+  made.note = fmt::format("parts of the data say other times: {} as a whole, {} to {} by part",
+                          format(Seconds(whole.total_s.value)), format(Seconds(made.total_s.low)),
+                          format(Seconds(made.total_s.high)));
+}
+
 }  // namespace
 
 std::vector<double> respond(std::span<const double> input, Seconds step, Seconds dead_time, Seconds first_lag,
@@ -346,9 +391,10 @@ std::vector<double> respond(std::span<const double> input, Seconds step, Seconds
 namespace {
 
 void judge(Lags& made, double longest, Seconds step, const LagOptions& options) {
-  const auto sure = [&](const Estimate& time) {
-    return time.half_width() <= std::max(options.widest_fraction * time.value, step.value());
+  const auto within = [&](const Estimate& time, double fraction) {
+    return time.half_width() <= std::max(fraction * time.value, step.value());
   };
+  const auto sure = [&](const Estimate& time) { return within(time, options.widest_fraction); };
   const auto shown = [](const Estimate& time) {
     return fmt::format("{} ± {}", format(Seconds(time.value)), format(Seconds(time.half_width())));
   };
@@ -416,6 +462,7 @@ Lags find_lags(std::span<const double> input, std::span<const double> output, Se
     for (Estimate* time : {&made.dead_time_s, &made.total_s})
       for (double* end : {&time->value, &time->low, &time->high}) *end += step.value() / 2;
   judge(made, problem.longest, step, options);
+  if (made.identifiable) widen_by_parts(best, options, made);
   return made;
 }
 

@@ -16,6 +16,8 @@ struct LagOptions {
   double level = 0.95;
   /// Wider than so much of the time itself, half an interval is no knowledge.
   double widest_fraction = 0.25;
+  /// The same for the interval that holds what parts of the data differ by.
+  double widest_apart_fraction = 0.5;
   /// A part of the output follows the input at once (losses, say, beside cooling): its gain is fitted too.
   bool at_once = false;
   /// Samples are means since the one before, as meters give them, and not the state at their stamp.
@@ -40,7 +42,8 @@ struct Lags {
 /// Output = offset + gain × input passed through exp(−s·dead) / ((1 + s·first)(1 + s·second)), plus errors that may
 /// each be like the last (whitened by their first autocorrelation; Cochrane and Orcutt, 1949). Least squares by Nelder
 /// and Mead (1965) from several starts; as many lags as Schwarz's criterion asks for. Intervals from the curvature at
-/// the optimum, widened by those of another number of lags that does nearly as well.
+/// the optimum, widened by those of another number of lags that does nearly as well, and by as much as quarters of the
+/// data differ more than their own intervals allow.
 Lags find_lags(std::span<const double> input, std::span<const double> output, Seconds step,
                const LagOptions& options = {});
 
