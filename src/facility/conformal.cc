@@ -46,7 +46,8 @@ RollingInterval::RollingInterval(double level, Seconds half_life)
 
 double RollingInterval::radius() const { return quantile_ * std::exp(boost_); }
 
-void RollingInterval::observe(WallTime at, double score, bool inside, std::size_t waiting) {
+void RollingInterval::observe(WallTime at, double score, bool inside, std::size_t overlapping,
+                              const RollingInterval* like) {
   if (!std::isfinite(score)) return;
   // The first scores are of forecasts that hardly knew anything: for a while they also fade with the cube of their
   // number.
@@ -67,37 +68,30 @@ void RollingInterval::observe(WallTime at, double score, bool inside, std::size_
   inside_ += inside ? 1 : 0;
   if (observed_ < kFewestScores) return;
   // A loop with a delay of n steps swings where rate × slope × n is above π / 2; the share outside falls by about 0.34
-  // for each factor of e in the radius.
-  constexpr double kRate = 0.01, kSteady = 1.5, kFarthest = 2;
-  const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(waiting)));
+  // for each factor of e in the radius. All that one radius was told for is one experience, however late it is
+  // observed: a night that is wholly missed widens by a factor of e at most, and its scores do the rest.
+  constexpr double kRate = 0.01, kSteady = 2, kFarthest = 1;
+  const double rate = std::min(kRate, kSteady / (1 + static_cast<double>(overlapping)));
   boost_ = std::clamp(boost_ + rate * ((inside ? 0.0 : 1.0) - (1 - level_)), -kFarthest, kFarthest);
   // The quantile moves little from one to the next.
   constexpr std::uint64_t kEvery = 16;
-  if (observed_ % kEvery == 0 || observed_ == kFewestScores) find_radius();
+  if (observed_ % kEvery == 0 || observed_ == kFewestScores) find_radius(like);
 }
 
-void RollingInterval::start(const RollingInterval& other, std::uint64_t at_most) {
-  if (other.observed_ < kFewestScores) return;
-  const double share = std::min(static_cast<double>(at_most) / (other.total_ / other.now_), 1.0);
-  total_ = 0;
-  for (std::size_t i = 0; i < kBins; ++i) {
-    weights_[i] = other.weights_[i] / other.now_ * share;
-    total_ += weights_[i];
-  }
-  now_ = 1;
-  quantile_ = other.quantile_;
-}
-
-void RollingInterval::find_radius() {
-  const double wanted = level_ * total_;
+void RollingInterval::find_radius(const RollingInterval* like) {
+  // As many points as a working day has at ten seconds.
+  constexpr double kLikeIt = 2000;
+  const double lent = like != nullptr && like->total_ > 0 ? now_ * kLikeIt / like->total_ : 0;
+  const double wanted = level_ * (total_ + (lent > 0 ? now_ * kLikeIt : 0));
   double sum = 0;
   for (std::size_t i = 0; i < kBins; ++i) {
-    if (sum + weights_[i] >= wanted && weights_[i] > 0) {
-      const double share = (wanted - sum) / weights_[i];
+    const double weight = weights_[i] + (lent > 0 ? lent * like->weights_[i] : 0);
+    if (sum + weight >= wanted && weight > 0) {
+      const double share = (wanted - sum) / weight;
       quantile_ = kLeastScore * std::exp(kBinLog * (static_cast<double>(i) + std::clamp(share, 0.0, 1.0)));
       return;
     }
-    sum += weights_[i];
+    sum += weight;
   }
 }
 

@@ -47,17 +47,19 @@ class RollingInterval {
   explicit RollingInterval(double level = 0.9, Seconds half_life = Seconds(4 * 86400.0));
 
   double radius() const;
-  /// As if it had seen what `other` has, but only as many: a start for something like it. Counts begin anew.
-  void start(const RollingInterval& other, std::uint64_t at_most);
-  /// `inside`: it was in the interval that was told; `waiting`: intervals told since and not observed yet.
-  void observe(WallTime at, double score, bool inside, std::size_t waiting);
+  /// Begins with the radius of something like it.
+  void start(const RollingInterval& like) { quantile_ = like.quantile_; }
+  /// `inside`: it was in the interval that was told; `overlapping`: intervals that were told and not observed yet, when
+  /// this one was told and now. `like`: counts beside its own scores as so many points, for those of a few hours are
+  /// right and wrong together; null: nothing is like it.
+  void observe(WallTime at, double score, bool inside, std::size_t overlapping, const RollingInterval* like = nullptr);
 
   std::uint64_t observed() const { return observed_; }
   /// Share of observed values inside the interval that was told; NaN before the first.
   double coverage_fraction() const;
 
  private:
-  void find_radius();
+  void find_radius(const RollingInterval* like);
 
   static constexpr std::size_t kBins = 256;
   double level_;

@@ -85,15 +85,14 @@ double PhaseLibrary::Pending::sd() const { return std::hypot(foretold.sd, shared
 PhaseLibrary::Baseline& PhaseLibrary::baseline(const PhaseKey& key) {
   const auto found = baselines_.find(key);
   if (found != baselines_.end()) return found->second;
-  constexpr std::uint64_t kLikeIt = 300;
   Baseline made{AdaptiveRegression(terms(options_.drift_memory, response_.has_value()), kEvidenceHalfLife),
                 RollingInterval(options_.level, kScoreHalfLife),
                 RollingInterval(options_.level, kScoreHalfLife),
                 0,
                 0,
                 noise_};
-  made.settled.start(settled_, kLikeIt);
-  made.unsettled.start(unsettled_, kLikeIt);
+  made.settled.start(settled_);
+  made.unsettled.start(unsettled_);
   return baselines_.emplace(key, std::move(made)).first->second;
 }
 
@@ -112,7 +111,7 @@ Expectation PhaseLibrary::take(const FacilityPoint& point) {
   felt_.take(point.at, load);
   Baseline& known = baseline(now_);
   const double air = point.air ? (*point.air - options_.air_middle) / options_.air_spread : 0;
-  Pending pending{now_, point.at, {1, load, felt_.felt(), air, air * felt_.felt(), 1}, {}, 0, {}, {}, false, false};
+  Pending pending{now_, point.at, {1, load, felt_.felt(), air, air * felt_.felt(), 1}, {}, 0, {}, {}, false, false, 0};
   double given = load;
   if (response_) {
     moment_ = response_->take(point);
@@ -140,7 +139,7 @@ Expectation PhaseLibrary::take(const FacilityPoint& point) {
   pending.inside = std::abs(pending.beside - pending.mean()) <= half;
   made.deviates = made.learned && !made.transient && !pending.inside;
   if (!frozen_) {
-    ++known.waiting;
+    pending.before = known.waiting++;
     pending_.push_back(std::move(pending));
   }
   return made;
@@ -157,8 +156,10 @@ void PhaseLibrary::learn(const Pending& pending) {
   const double error = pending.beside - pending.mean();
   if (known.points >= kLearnedAfter) {
     const double score = std::abs(error) / pending.sd();
-    (pending.transient ? known.unsettled : known.settled).observe(pending.at, score, pending.inside, known.waiting);
-    (pending.transient ? unsettled_ : settled_).observe(pending.at, score, pending.inside, pending_.size());
+    RollingInterval& of_all = pending.transient ? unsettled_ : settled_;
+    of_all.observe(pending.at, score, pending.inside, 2 * pending_.size());
+    (pending.transient ? known.unsettled : known.settled)
+        .observe(pending.at, score, pending.inside, pending.before + known.waiting, &of_all);
   }
   if (known.waiting > 0) --known.waiting;
   ++known.points;

@@ -101,6 +101,7 @@ class PhaseLibrary {
     double beside = 0;  ///< facility less what is known (the IT), in ratings
     AdaptiveRegression::Mixed foretold, shared;
     bool transient = false, inside = false;
+    std::size_t before = 0;  ///< of its phase, told and not learned yet when it was told
     double mean() const { return foretold.mean + shared.mean; }
     double sd() const;
   };
