@@ -179,7 +179,12 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
   made.apart = facility::non_compute(*building, all, kEnergyLevel);
   const facility::ResponseModel& response = *building->library.response();
   const WallTime end = records.back().point.at;
-  if (auto relief = facility::relief_of(*building, all, kEnergyLevel)) {
+  // Meters that contradict each other all the time tell nothing of small differences between them.
+  const bool contradicted = !made.pue.code.empty() && !made.pue.overall;
+  if (contradicted) {
+    made.warnings.push_back(
+        fmt::format("no PUE ({}): {}; what is saved again is not told", made.pue.code, made.pue.diagnosis));
+  } else if (auto relief = facility::relief_of(*building, all, kEnergyLevel)) {
     made.relief = *std::move(relief);
   } else {
     made.warnings.push_back("what is saved again is not told: " + relief.error().what);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <set>
 
+#include "base/text.h"
 #include "cli/calibrate.h"
 #include "cli/facility_file.h"
 #include "facility/building.h"
+#include "facility/frozen.h"
 #include "series/reader_stamp.h"
 
 namespace flyball::cli {
@@ -65,6 +67,33 @@ void label(std::vector<facility::FacilityRecord>& records, const std::vector<Spa
   }
 }
 
+/// Takes out what a meter repeats, for it is no reading of that moment.
+void leave_out_frozen(std::vector<facility::FacilityRecord>& records, std::vector<std::string>& warnings) {
+  std::vector<double> it, facility;
+  for (const facility::FacilityRecord& record : records) {
+    it.push_back(record.point.it.value());
+    facility.push_back(record.point.facility.value());
+  }
+  std::vector<bool> out(records.size(), false);
+  const auto look = [&](std::span<const double> readings, const char* what) {
+    for (const facility::Stretch& stretch : facility::frozen_stretches(readings)) {
+      warnings.push_back(fmt::format("the meter of {} stands still at {} for {} rows from {} on, which are left out",
+                                     what, format(Watts(readings[stretch.first])), stretch.count,
+                                     format_rfc3339(records[stretch.first].point.at)));
+      std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(stretch.first), stretch.count, true);
+    }
+  };
+  look(it, "the IT");
+  look(facility, "the utility");
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (out[i]) continue;
+    if (kept != i) records[kept] = std::move(records[i]);
+    ++kept;
+  }
+  records.resize(kept);
+}
+
 }  // namespace
 
 Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<std::string>& files,
@@ -109,6 +138,7 @@ Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<st
     warnings.push_back(fmt::format("{} rows have a time that was already there and are left out",
                                    std::distance(repeated, records.end())));
   records.erase(repeated, records.end());
+  leave_out_frozen(records, warnings);
   if (!options.phases.empty()) {
     FLYBALL_ASSIGN(const std::vector<Span> spans, read_phases(options.phases, map, unknown, warnings));
     label(records, spans);

@@ -73,12 +73,21 @@ std::optional<Diagnosis> by_scale(std::span<const EnergyInterval> intervals, con
        {1000, "1,000, kW taken for W"},
        {3600, "3,600, Wh taken for J"},
        {1e6, "1,000,000"}}};
+  // A usual PUE upside down.
+  constexpr double kUsualPue = 2;
+  const auto exchanged = [&](const EnergyInterval& interval) {
+    const auto pue = ratio(interval, interval);
+    return !pue || (*pue < 1 && *pue * kUsualPue > 1);
+  };
+  const char* const or_else = std::all_of(intervals.begin(), intervals.end(), exchanged)
+                                  ? "; or the two are exchanged, and the IT is the utility"
+                                  : "";
   for (const auto& [factor, what] : kScales)
     if (share_below(intervals, 0, factor, options) == 0)
       return Diagnosis{"scale",
                        fmt::format("with the utility's readings times {} all intervals are possible: check the "
-                                   "scale of both meters, and that all feeds are counted",
-                                   what)};
+                                   "scale of both meters, and that all feeds are counted{}",
+                                   what, or_else)};
   return std::nullopt;
 }
 

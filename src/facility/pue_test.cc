@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "base/random.h"
 
@@ -66,6 +67,12 @@ TEST(Pue, BelowOneIsADiagnosisAndNoNumber) {
   EXPECT_EQ(made.code, "clocks");
   EXPECT_NE(made.diagnosis.find("later"), std::string::npos) << made.diagnosis;
   EXPECT_FALSE(made.overall);
+
+  auto exchanged = week();
+  for (EnergyInterval& hour : exchanged) std::swap(hour.it, hour.utility);
+  made = pue_over_time(exchanged);
+  EXPECT_EQ(made.code, "scale");
+  EXPECT_NE(made.diagnosis.find("exchanged"), std::string::npos) << made.diagnosis;
 
   for (const double scale : {1000.0, 10.0, 2.0}) {
     auto wrong = week();
