@@ -40,6 +40,8 @@ Result<Wanted> wanted_of(const CalibrateOptions& options, Context& context) {
       value.error().where = flag;
       return fail(std::move(value.error()));
     }
+    if (!(*value > Watts(0)))
+      return fail(ErrorCode::input, fmt::format("'{}' carries nothing", text), flag, "write 2MW");
     return *value;
   };
   FLYBALL_ASSIGN(made.feed, watts(options.feed_rating, "--feed-rating"));
@@ -159,6 +161,12 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
     records.insert(records.end(), later.begin(), later.end());
   }
   made.test_points = records.size() - made.train_points;
+  if (const Seconds learned = records[made.train_points - 1].point.at - records.front().point.at;
+      wanted.delay >= learned)
+    return fail(ErrorCode::input,
+                fmt::format("what is learned from lasts {}, and nothing of it is known {} later", format(learned),
+                            format(wanted.delay)),
+                "--delay", "give a longer recording, or a shorter delay");
   const std::span<const FacilityRecord> all(records), train = all.first(made.train_points);
   facility::BuildingOptions building_options;
   building_options.delay = wanted.delay;
@@ -191,9 +199,16 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
   }
   made.design_air = wanted.design_air ? *wanted.design_air : warmest(all, response.air_middle());
   if (wanted.feed > Watts(0) || wanted.cooling > Watts(0)) {
-    FLYBALL_ASSIGN(made.head_room, facility::head_room(response, wanted.feed, wanted.cooling, made.design_air, end));
+    if (auto room = facility::head_room(response, wanted.feed, wanted.cooling, made.design_air, end)) {
+      made.head_room = *std::move(room);
+    } else {
+      made.warnings.push_back("head-room is not told: " + room.error().what);
+    }
   }
   if (wanted.carbon) FLYBALL_TRY(account(made, *wanted.carbon));
+  if (contradicted && !options.keep.empty())
+    return fail(ErrorCode::input, "meters that contradict each other make no baseline to keep: " + made.pue.diagnosis,
+                "--keep", "mend the map or the meters; without --keep all is shown");
   if (!(options.keep.empty() && options.reproduce.empty())) {
     FLYBALL_ASSIGN(made.version, keep_version(options,
                                               {"facility " + map.format, content_of(made, building->library),

@@ -139,16 +139,18 @@ Result<std::vector<facility::FacilityRecord>> read_facility(const std::vector<st
                                    std::distance(repeated, records.end())));
   records.erase(repeated, records.end());
   leave_out_frozen(records, warnings);
+  facility::name_idle(records);  // outside the phases of a file of its own nothing is known, idling neither
   if (!options.phases.empty()) {
     FLYBALL_ASSIGN(const std::vector<Span> spans, read_phases(options.phases, map, unknown, warnings));
     label(records, spans);
   }
-  facility::name_idle(records);
   if (not_metered > 0)
-    warnings.push_back(fmt::format("{} rows have no power of the IT or of the utility and are left out", not_metered));
+    warnings.push_back(
+        fmt::format("{} rows have no power of the IT or of the utility above 0 and are left out", not_metered));
   if (!unknown.empty())
-    warnings.push_back(fmt::format("'{}' is no phase that is known, nor are {} others; they count as unknown",
-                                   *unknown.begin(), unknown.size() - 1));
+    warnings.push_back(
+        fmt::format("'{}'{} no phase that is known; it counts as unknown", *unknown.begin(),
+                    unknown.size() == 1 ? " is" : fmt::format(" and {} other words are", unknown.size() - 1)));
   if (records.empty()) return fail(ErrorCode::input, "the files have no usable rows", files.empty() ? "" : files[0]);
   return records;
 }

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/calibrate_facility.h"
@@ -75,7 +77,9 @@ report::Table physics_table(const FacilityCalibration& made) {
   if (made.pue.overall)
     row("PUE", fmt::format("{:.3f} ({:.3f} to {:.3f} at {:.0f} %)", made.pue.overall->value, made.pue.overall->low,
                            made.pue.overall->high, 100 * made.pue.overall->level));
-  if (!made.pue.code.empty()) row("PUE", "no number (" + made.pue.code + "): " + made.pue.diagnosis);
+  if (!made.pue.code.empty())
+    row(made.pue.overall ? "PUE of the other hours" : "PUE",
+        "no number (" + made.pue.code + "): " + made.pue.diagnosis);
   for (const facility::Relief& relief : made.relief) {
     const bool all = &relief == &made.relief.front();
     row("Saved again of a watt of IT",
@@ -95,6 +99,12 @@ report::Table physics_table(const FacilityCalibration& made) {
   return table;
 }
 
+/// Otherwise nobody knows when the job idled or wrote.
+bool phases_are_told(const FacilityCalibration& made) {
+  return std::any_of(made.rows.begin(), made.rows.end(),
+                     [](const facility::PhaseAccuracy& row) { return row.key && row.key->phase != Phase::unknown; });
+}
+
 report::Table energy_table(const FacilityCalibration& made) {
   const facility::NonCompute& a = made.apart;
   report::Table table{.caption = "Energy that computes nothing, or more than it would take",
@@ -102,9 +112,13 @@ report::Table energy_table(const FacilityCalibration& made) {
                       .rows = {}};
   const auto row = [&](const char* name, std::string value) { table.rows.push_back({name, std::move(value)}); };
   row("Facility, all", fmt::format("{}, IT {}", kwh(a.facility), kwh(a.it)));
-  row("Idle", fmt::format("{}, IT {}", kwh(a.idle), kwh(a.idle_it)));
-  row("Checkpoints", fmt::format("{}, IT {}", kwh(a.checkpoint), kwh(a.checkpoint_it)));
-  row("Over-cooling in checkpoints", kwh(a.checkpoint_over_cooling_j));
+  if (phases_are_told(made)) {
+    row("Idle", fmt::format("{}, IT {}", kwh(a.idle), kwh(a.idle_it)));
+    row("Checkpoints", fmt::format("{}, IT {}", kwh(a.checkpoint), kwh(a.checkpoint_it)));
+    row("Over-cooling in checkpoints", kwh(a.checkpoint_over_cooling_j));
+  } else {
+    row("Idle and checkpoints", "not known: no phase of the job is told");
+  }
   row("Over-cooling after any fall of load", kwh(a.over_cooling_j));
   row("Ripple within ten minutes", kwh(a.ripple_j));
   row("Staging hysteresis", a.staging_hysteresis_j ? kwh(*a.staging_hysteresis_j) : "running chillers are not metered");
@@ -140,15 +154,16 @@ report::Json lags_json(const facility::Lags& lags) {
   return one;
 }
 
-report::Json apart_json(const facility::NonCompute& a) {
+report::Json apart_json(const facility::NonCompute& a, bool phases) {
   report::Json one = report::Json::object();
+  const auto told = [&](report::Json value) { return phases ? std::move(value) : report::Json(nullptr); };
   one["facility_j"] = report::number(a.facility.value());
   one["it_j"] = report::number(a.it.value());
-  one["idle_j"] = report::number(a.idle.value());
-  one["idle_it_j"] = report::number(a.idle_it.value());
-  one["checkpoint_j"] = report::number(a.checkpoint.value());
-  one["checkpoint_it_j"] = report::number(a.checkpoint_it.value());
-  one["checkpoint_over_cooling_j"] = report::estimate(a.checkpoint_over_cooling_j);
+  one["idle_j"] = told(report::number(a.idle.value()));
+  one["idle_it_j"] = told(report::number(a.idle_it.value()));
+  one["checkpoint_j"] = told(report::number(a.checkpoint.value()));
+  one["checkpoint_it_j"] = told(report::number(a.checkpoint_it.value()));
+  one["checkpoint_over_cooling_j"] = told(report::estimate(a.checkpoint_over_cooling_j));
   one["over_cooling_j"] = report::estimate(a.over_cooling_j);
   one["ripple_j"] = report::estimate(a.ripple_j);
   one["staging_hysteresis_j"] = report::estimate(a.staging_hysteresis_j);
@@ -273,7 +288,7 @@ std::string facility_json(const CalibrateOptions& options, const FacilityMap& ma
   for (const auto& hour : made.pue.intervals)
     json["pue"]["hours"].push_back(
         {{"time", report::time(hour.start)}, {"pue", report::estimate(hour.pue)}, {"code", hour.code}});
-  json["non_compute"] = apart_json(made.apart);
+  json["non_compute"] = apart_json(made.apart, phases_are_told(made));
   json["relief"] = report::Json::array();
   for (const auto& relief : made.relief)
     json["relief"].push_back({{"it_w", report::number(relief.it.value())},

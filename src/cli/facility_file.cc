@@ -97,6 +97,8 @@ Result<> read_facility_file(const std::string& path, const series::FacilityMap& 
     for (const std::string& example : counts.examples) text += "; " + example;
     warnings.push_back(fmt::format("{}: {}", path, text));
   }
+  if (counts.cut)
+    warnings.push_back(path + ": the last line has no end and is left out, for its last number may be cut");
   if (counts.zone_assumed)
     warnings.push_back(path + ": the stamps carry no zone and were read as UTC; a map can name it (zone)");
   return {};

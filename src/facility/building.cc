@@ -40,6 +40,7 @@ Result<StageFit> fit_ups(std::span<const FacilityRecord> records, Watts rating) 
     samples.push_back({*record.ups_in, *record.ups_out, record.point.exceptional || storing});
     most = std::max(most, record.ups_out->value());
   }
+  if (samples.empty()) return fail(ErrorCode::input, "no UPS is metered");
   if (!(rating > Watts(0))) rating = Watts(most);
   FLYBALL_ASSIGN(StageFit made, fit_stage(samples, rating));
   constexpr double kFarRms = 4;
@@ -191,7 +192,7 @@ struct Block {
 }  // namespace
 
 std::optional<FacilityRecord> record_of(const FacilitySample& sample) {
-  if (!sample.it || !sample.utility) return std::nullopt;
+  if (!sample.it || !sample.utility || !(*sample.it > Watts(0))) return std::nullopt;
   FacilityRecord made;
   made.utility = sample.utility;
   made.ups_in = sample.ups_in;
@@ -209,6 +210,7 @@ std::optional<FacilityRecord> record_of(const FacilitySample& sample) {
                 sample.set_point,
                 sample.chillers_on,
                 battery};
+  if (!(made.point.facility > Watts(0))) return std::nullopt;
   const JobShare* largest = nullptr;
   for (const JobShare& job : sample.jobs)
     if (largest == nullptr || job.gpus_fraction > largest->gpus_fraction) largest = &job;
@@ -312,7 +314,7 @@ Result<HeadRoom> head_room(const ResponseModel& response, Watts feed, Watts cool
   constexpr double kMostRatings = 4;
   // Of value, high and low: the first load at which they pass the feed.
   double found[3] = {kNan, kNan, kNan}, before[3] = {0, 0, 0};
-  double by_cooling = kNan;
+  double by_cooling = kNan, heat_before = 0;
   for (int i = 0; i <= kSteps; ++i) {
     const double load = kMostRatings * i / kSteps;
     const auto moment = response.steady({rating * load, air}, at);
@@ -325,8 +327,12 @@ Result<HeadRoom> head_room(const ResponseModel& response, Watts feed, Watts cool
       }
       before[k] = now[k];
     }
-    if (cooling > Watts(0) && std::isnan(by_cooling) && moment.now.heat * rating.value() > cooling.value())
-      by_cooling = load;
+    const double heat = moment.now.heat * rating.value();
+    if (cooling > Watts(0) && std::isnan(by_cooling) && heat > cooling.value()) {
+      const double share = i == 0 ? 0 : (cooling.value() - heat_before) / (heat - heat_before);
+      by_cooling = load - kMostRatings / kSteps * (1 - share);
+    }
+    heat_before = heat;
   }
   HeadRoom made;
   const double feed_load = found[0], r = rating.value();
@@ -334,6 +340,10 @@ Result<HeadRoom> head_room(const ResponseModel& response, Watts feed, Watts cool
   if (!by_feed && std::isnan(by_cooling))
     return fail(ErrorCode::input, fmt::format("no limit is met up to {} of IT", format(rating * kMostRatings)),
                 "head room", "state the rating of the feed or of the cooling");
+  constexpr double kNothing = kMostRatings / kSteps;
+  if ((by_feed ? feed_load : by_cooling) < kNothing)
+    return fail(ErrorCode::input, "without any IT the building takes all that the feed or the cooling carries",
+                "head room", "state the rating of the whole feed or cooling");
   made.limited_by = by_feed ? "feed" : "cooling";
   const double load = by_feed ? feed_load : by_cooling;
   made.it_w = by_feed ? Estimate{load * r, (std::isnan(found[1]) ? load : found[1]) * r,

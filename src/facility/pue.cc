@@ -120,12 +120,13 @@ PueReport pue_over_time(std::span<const EnergyInterval> intervals, const PueOpti
   PueReport report;
   const double relative = sum_in_quadrature(options);
   const double z = normal_quantile((1 + options.level) / 2);
-  std::size_t numbers = 0, below = 0;
+  std::size_t numbers = 0, below = 0, above = 0;
   for (const EnergyInterval& interval : intervals) {
     PueInterval made{interval.start, interval.length, std::nullopt, "no_reading"};
     if (const auto pue = ratio(interval, interval)) {
       ++numbers;
       made.code.clear();
+      above += *pue > kMostPue ? 1 : 0;
       if (below_one(*pue, options)) {
         ++below;
         made.code = "below_one";
@@ -135,8 +136,18 @@ PueReport pue_over_time(std::span<const EnergyInterval> intervals, const PueOpti
     }
     report.intervals.push_back(std::move(made));
   }
-  if (below > 0) {
-    const Diagnosis diagnosis = diagnose(intervals, static_cast<double>(below) / static_cast<double>(numbers), options);
+  const auto share = [&](std::size_t count) { return static_cast<double>(count) / static_cast<double>(numbers); };
+  constexpr double kMostly = 0.5;  // a building that idles may well draw a few times its IT
+  if (above > 0 && share(above) > kMostly) {
+    report.code = "scale";
+    report.diagnosis = fmt::format(
+        "the facility draws more than {:g} times its IT in {} of the intervals: check the "
+        "scale of both meters (kW taken for W?), and that all of the IT is counted",
+        kMostPue, format_percent(share(above), 0));
+    for (PueInterval& made : report.intervals)
+      if (made.pue) made.code = report.code, made.pue.reset();
+  } else if (below > 0) {
+    const Diagnosis diagnosis = diagnose(intervals, share(below), options);
     report.code = diagnosis.code;
     report.diagnosis = diagnosis.text;
     // A wrong clock or scale spoils the intervals that look right as well.

@@ -74,6 +74,13 @@ TEST(Pue, BelowOneIsADiagnosisAndNoNumber) {
   EXPECT_EQ(made.code, "scale");
   EXPECT_NE(made.diagnosis.find("exchanged"), std::string::npos) << made.diagnosis;
 
+  auto too_much = week();
+  for (EnergyInterval& hour : too_much) hour.it = *hour.it * 0.001;
+  made = pue_over_time(too_much);
+  EXPECT_EQ(made.code, "scale");
+  EXPECT_FALSE(made.overall);
+  EXPECT_FALSE(made.intervals[5].pue);
+
   for (const double scale : {1000.0, 10.0, 2.0}) {
     auto wrong = week();
     for (EnergyInterval& hour : wrong) hour.utility = *hour.utility * (1 / scale);

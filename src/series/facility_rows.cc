@@ -44,7 +44,8 @@ void set_range(FacilityField& field, std::string_view name, std::string_view uni
     field.low = low;
     field.high = high;
   };
-  if (unit == "W") return range(-kMostWatts, kMostWatts);
+  const bool either_way = name == "utility_w" || name == "generated_w" || name == "discharged_w";
+  if (unit == "W") return range(either_way ? -kMostWatts : 0, kMostWatts);
   if (unit == "C") return range(-60, 150);
   if (unit == "Hz") return range(0, 1e11);
   if (unit == "V") return range(0, 1e6);
@@ -312,6 +313,7 @@ Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const
   CsvReader csv(bytes, {.separator = separator});
   CsvRow row;
   std::optional<FacilityRows> rows;
+  bool cut = false;
   while (true) {
     FLYBALL_ASSIGN(const bool there, csv.next(row));
     if (!there) break;
@@ -320,7 +322,10 @@ Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const
       rows.emplace(std::move(made));
       continue;
     }
-    if (!row.ended && row.cells.size() != rows->width()) break;  // the last line is cut
+    if (!row.ended) {  // its last number may be cut, and nobody would see it
+      cut = true;
+      break;
+    }
     if (!row.defect.empty())
       return fail(ErrorCode::input, fmt::format("the row cannot be used: {}", row.defect),
                   fmt::format("{}:{}", path, row.line), "mend the row or take it out");
@@ -332,6 +337,7 @@ Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const
     return fail(ErrorCode::input, "the file is damaged: " + damage, path, "copy it again");
   FacilityRowCounts counts = rows->counts();
   counts.zone_assumed = rows->zone_assumed();
+  counts.cut = cut;
   return counts;
 }
 

@@ -62,6 +62,7 @@ struct FacilityRowCounts {
   std::uint64_t out_of_order = 0;     ///< rows left out: not later than the one before
   std::uint64_t without_time = 0;     ///< rows left out: no stamp, or one that names no instant
   std::uint64_t unknown_phases = 0;   ///< words that are no phase; it is unknown then
+  bool cut = false;                   ///< the last line has no end and was left out
   bool zone_assumed = false;          ///< stamps without zone were read as UTC
   std::vector<std::string> examples;  ///< the first few, "FILE:12: column 'it_w' is '-3'"
 };

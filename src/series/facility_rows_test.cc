@@ -86,6 +86,24 @@ TEST(FacilityRows, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_NE(error_of("").find("empty"), std::string::npos);
 }
 
+TEST(FacilityRows, ALastLineWithoutItsEndIsNoReading) {
+  const std::string text = "time,it_w\n2026-01-01T00:00:00Z,592233\n2026-01-01T00:00:10Z,592";
+  const auto source = bytes_in_memory(text);
+  int samples = 0;
+  const auto counts = read_facility(*source, ',', {}, "x.csv", [&](const FacilitySample&) { ++samples; });
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(samples, 1);
+  EXPECT_TRUE(counts->cut);
+}
+
+TEST(FacilityRows, PowersThatCannotFlowBackAreNotNegative) {
+  const std::string text = "time,it_w,utility_w\n2026-01-01T00:00:00Z,-5,-6\n";
+  const auto samples = read(text);
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_FALSE(samples[0].it);
+  EXPECT_EQ(samples[0].utility->value(), -6) << "a feed that takes back what is generated";
+}
+
 TEST(FacilityRows, WhatCannotBeIsLeftOutAndCounted) {
   const std::string text =
       "time,it_w,on_battery\n2026-01-01T00:00:00Z,N/A,0\n2026-01-01T00:01:00Z,5,7\n2026-01-01T00:00:30Z,6,0\n,7,0\n";
