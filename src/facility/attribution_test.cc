@@ -116,7 +116,7 @@ TEST(Attribution, ADriveThatNoLongerFollowsIsTheDrivesAndOneThatDoesIsTheFilters
 TEST(Attribution, ContradictingEvidenceCountsAgainstIt) {
   const auto clear = attribute(moved(Channel::ups_loss, 20));
   AttributionInput input = moved(Channel::ups_loss, 20);
-  move(input, Channel::balance, -9);  // part of a meter's proportion
+  move(input, Channel::balance, -4);  // far from a meter's proportion
   const auto mixed = attribute(input);
   ASSERT_FALSE(clear.empty());
   ASSERT_FALSE(mixed.empty());
