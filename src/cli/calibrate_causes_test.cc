@@ -59,6 +59,7 @@ TEST_F(CalibrateCauses, ExplainsAFile) {
   EXPECT_NEAR(finding["evidence"][0]["shift"]["value"].get<double>(), 10e3, 1500);
   EXPECT_EQ(finding["since"].get<std::string>().substr(0, 10), "2026-01-11");
   EXPECT_FALSE(json["missing"].empty());
+  EXPECT_TRUE(json["not_learned"].is_array());
   const std::string page = files_.read("/page.html", 1 << 24).value_or("");
   EXPECT_NE(page.find("ups_mode"), std::string::npos);
   EXPECT_NE(page.find("<svg"), std::string::npos);

@@ -54,9 +54,9 @@ std::string finding_text(const facility::CauseFinding& finding) {
   return text;
 }
 
-std::string missing_text(const facility::CauseWatch& watch) {
+std::string names_text(const std::vector<Channel>& channels) {
   std::string text;
-  for (const Channel channel : watch.missing())
+  for (const Channel channel : channels)
     text += (text.empty() ? "" : ", ") + std::string(facility::info_of(channel).name);
   return text;
 }
@@ -109,8 +109,10 @@ std::string explain_text(const ExplainInput& input, const facility::CauseWatch& 
     text += "Nothing is found: all goes together as it did\n";
   }
   for (const facility::CauseFinding& finding : findings) text += finding_text(finding);
-  if (const std::string missing = missing_text(watch); !missing.empty())
-    text += "Not seen here, for want of meters: " + missing + '\n';
+  if (const std::string names = names_text(watch.unmetered()); !names.empty())
+    text += "Not seen here, for want of meters: " + names + '\n';
+  if (const std::string names = names_text(watch.unlearned()); !names.empty())
+    text += "Metered, not judged, for the reference shows too little of it: " + names + '\n';
   return text;
 }
 
@@ -152,8 +154,13 @@ report::Json explain_json(const ExplainInput& input, const facility::CauseWatch&
   json["learning"] = watch.learning();
   json["findings"] = report::Json::array();
   for (const facility::CauseFinding& finding : watch.findings()) json["findings"].push_back(finding_json(finding));
-  json["missing"] = report::Json::array();
-  for (const Channel channel : watch.missing()) json["missing"].push_back(facility::info_of(channel).name);
+  const auto names = [](const std::vector<Channel>& channels) {
+    report::Json made = report::Json::array();
+    for (const Channel channel : channels) made.push_back(facility::info_of(channel).name);
+    return made;
+  };
+  json["missing"] = names(watch.unmetered());
+  json["not_learned"] = names(watch.unlearned());
   json["warnings"] = report::Json::array();
   for (const std::string& warning : input.warnings) json["warnings"].push_back(report::text(warning));
   return json;
@@ -198,8 +205,10 @@ std::string explain_html(const ExplainInput& input, const facility::CauseWatch& 
       page.plot(plot);
     }
   }
-  if (const std::string missing = missing_text(watch); !missing.empty())
-    page.section("Not seen here").paragraph("For want of meters: " + missing);
+  const std::string unmetered = names_text(watch.unmetered()), unlearned = names_text(watch.unlearned());
+  if (!unmetered.empty() || !unlearned.empty()) page.section("Not seen here");
+  if (!unmetered.empty()) page.paragraph("For want of meters: " + unmetered);
+  if (!unlearned.empty()) page.paragraph("Metered, but the reference shows too little of it: " + unlearned);
   return page.page();
 }
 

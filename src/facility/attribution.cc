@@ -255,8 +255,11 @@ double evidence(double z) {
 }
 
 constexpr double kMoved = 3;      // sd from which a channel counts as moved
+constexpr double kRang = 1.5;     // the same of the trigger: that it moved is known by its run, not by its mean
 constexpr double kMay = 0.7;      // of its evidence counts where a channel only may follow
 constexpr double kOneMore = 0.7;  // for each free size
+double least_moved(const AttributionInput& in, Channel channel) { return channel == in.trigger ? kRang : kMoved; }
+
 /// Sizes of one fault in two meters' relations agree within so much; others move by so much of it at most.
 constexpr double kTolerance = 0.15, kBeside = 0.03;
 
@@ -290,7 +293,7 @@ void score_rigid(const Form& form, const AttributionInput& in, Scored& made) {
         std::any_of(form.core.begin(), form.core.end(), [&](const Mark& core) { return core.channel == mark.channel; });
     made.score += mark.way == 0 || counted ? -left : evidence(s.z) - left;
     if (mark.way == 0) continue;
-    if (std::abs(s.z) >= kMoved && s.shift * expected > 0) {
+    if (std::abs(s.z) >= least_moved(in, mark.channel) && s.shift * expected > 0) {
       made.moved.push_back(mark.channel);
       if (form.core.empty()) made.possible = true;
     }
@@ -306,13 +309,14 @@ Scored score_of(const Form& form, const AttributionInput& in) {
     const bool usable = in.shifts[i].known && !in.ignored[i];
     const double z = usable ? in.shifts[i].z : 0;
     const bool right = mark.way == 0 || z * mark.way > 0;
-    if (first) made.possible = std::abs(z) >= kMoved && right;
+    const bool moved = std::abs(z) >= least_moved(in, mark.channel) && right;
+    if (first) made.possible = moved;
     first = false;
     if (!usable) continue;
     made.score += right ? evidence(z) : -evidence(z);
     made.score -= kOneMore;
     if (std::abs(z) < 1.5) made.score -= 2;  // it should have moved
-    if (right && std::abs(z) >= kMoved) made.moved.push_back(mark.channel);
+    if (moved) made.moved.push_back(mark.channel);
   }
   score_rigid(form, in, made);
   for (const Mark& mark : form.core)

@@ -69,7 +69,7 @@ void CauseWatch::learn() {
   for_channels([&](Channel channel) {
     Watched& w = watched(channel);
     const std::vector<Lesson>& own = lessons[static_cast<std::size_t>(channel)];
-    w.lessons = own.size();
+    w.read = !own.empty();
     if (const auto rule = frame_.neighbours(channel)) {
       w.neighbours.emplace(*rule);
       w.neighbours->learn(own);
@@ -102,7 +102,8 @@ void CauseWatch::judge(const SampleBlock& block) {
     std::uint32_t blocks = w.blocks.empty() ? 0 : w.blocks.back();
     double expectation = kNone;
     if (const auto read = frame_.read(channel)) {
-      const Surprise surprise = w.take(block.start, read->x, read->y);
+      w.read = true;
+      const Surprise surprise = w.take(block.start, read->x, read->y, suspected(channel));
       if (surprise.known) {
         sum += surprise.difference;
         surprises += surprise.z;
@@ -147,11 +148,13 @@ ChannelShift CauseWatch::shift(Channel channel, std::size_t from, std::size_t to
   return made;
 }
 
-/// How much a drive changes as a part of what was expected of it. NaN: too little was.
+/// How much a drive changes as a part of what was expected of it, in the first two days; the block in which it began is
+/// half of it and does not count. NaN: too little was.
 double CauseWatch::follow(Channel channel, std::size_t from, std::size_t to) const {
   const Watched& w = watched(channel);
   RunningStats expected, measured;
-  for (std::size_t i = from; i <= to; ++i) {
+  constexpr std::size_t kLook = 288;
+  for (std::size_t i = from + 1; i < std::min(to, from + kLook); ++i) {
     if (!std::isfinite(w.expectations[i])) continue;
     expected.add(w.expectations[i]);
     measured.add(w.expectations[i] + w.differences[i] - (i == 0 ? 0 : w.differences[i - 1]));
@@ -195,6 +198,16 @@ bool CauseWatch::explained(Channel channel, const Episode* but) const {
       if (std::find(list->begin(), list->end(), channel) != list->end()) return true;
   }
   return false;
+}
+
+/// Told, and not over.
+bool CauseWatch::suspected(Channel channel) const {
+  return std::any_of(episodes_.begin(), episodes_.end(), [channel](const Episode& each) {
+    if (each.to || each.number == 0) return false;
+    if (each.trigger == channel || each.candidates.empty()) return each.trigger == channel;
+    const std::vector<Channel>& moved = each.candidates.front().moved;
+    return std::find(moved.begin(), moved.end(), channel) != moved.end();
+  });
 }
 
 void CauseWatch::attribute_episode(Episode& episode) {
@@ -260,8 +273,9 @@ void CauseWatch::follow_episodes() {
     if (episode.to) continue;
     attribute_episode(episode);
     const double loud = std::abs(episode.shifts[static_cast<std::size_t>(episode.trigger)].z);
-    if (now >= episode.from + kShortest && loud >= kLoud) episode.told = true;
-    const bool faint = !episode.told && now >= episode.from + kFaint;
+    if (now >= episode.from + kShortest && loud >= kLoud && episode.number == 0) tell(episode);
+    if (episode.part) continue;
+    const bool faint = episode.number == 0 && now >= episode.from + kFaint;
     if (!faint && !is_over(episode)) continue;
     forget(episode);
     std::size_t last = recent_from(episode.trigger);
@@ -272,20 +286,49 @@ void CauseWatch::follow_episodes() {
   }
 }
 
-/// The same cause shows in one more channel, or again soon after it seemed over: it is one finding.
-bool CauseWatch::resumed(const Episode& fresh) {
-  constexpr std::size_t kSoon = 288;
+/// What the fresh one tells is the one before once more: the same cause shows in one more channel, or again before its
+/// channel was judged well for long (chillers that stand still show nothing). What follows from one that lasts is a
+/// consequence; what nothing explains by itself may be left of one that showed in it.
+bool CauseWatch::goes_on(const Episode& before, const Episode& fresh) const {
+  constexpr std::uint32_t kWell = 288;
+  if (before.candidates.empty()) return false;
+  const Candidate& was = before.candidates.front();
+  const std::vector<std::uint32_t>& judged = watched(fresh.trigger).blocks;
+  if (before.to && judged[fresh.from] > judged[*before.to] + kWell) return false;
+  const auto has = [](const std::vector<Channel>& list, Channel channel) {
+    return std::find(list.begin(), list.end(), channel) != list.end();
+  };
+  const bool shows = has(was.moved, fresh.trigger) || has(was.following, fresh.trigger);
+  if (before.number > 0 && shows && (!before.to || fresh.candidates.empty())) return true;
   if (fresh.candidates.empty()) return false;
   const Candidate& now = fresh.candidates.front();
+  if (was.cause != now.cause) return false;
+  return !before.to || was.form == now.form ||
+         std::any_of(now.moved.begin(), now.moved.end(), [&](Channel channel) { return has(was.moved, channel); });
+}
+
+bool CauseWatch::resumed(const Episode& fresh) {
   for (Episode& before : episodes_) {
-    if (before.candidates.empty() || before.candidates.front().cause != now.cause) continue;
-    if (before.to && (*before.to + kSoon < fresh.from || before.candidates.front().form != now.form)) continue;
+    if (before.part || !goes_on(before, fresh)) continue;
     before.to.reset();
     before.also.push_back(fresh.trigger);
     attribute_episode(before);
     return true;
   }
   return false;
+}
+
+/// Gives it a number, unless by now it is seen to be part of one that has one.
+void CauseWatch::tell(Episode& episode) {
+  for (Episode& before : episodes_) {
+    if (&before == &episode || before.number == 0 || !goes_on(before, episode)) continue;
+    before.to.reset();
+    before.also.push_back(episode.trigger);
+    episode.part = true;
+    episode.to = episode.from;
+    return;
+  }
+  episode.number = ++told_;
 }
 
 void CauseWatch::begin_episodes() {
@@ -311,7 +354,6 @@ void CauseWatch::begin_episodes() {
     });
     if (loudest == Channel::count) return;
     Episode episode;
-    episode.number = episodes_.size() + 1;
     episode.trigger = loudest;
     episode.from = std::min(from, times_.size() - 1);
     attribute_episode(episode);
@@ -361,14 +403,24 @@ CauseFinding CauseWatch::finding_of(const Episode& episode) const {
 std::vector<CauseFinding> CauseWatch::findings() const {
   std::vector<CauseFinding> made;
   for (const Episode& episode : episodes_)
-    if (episode.told) made.push_back(finding_of(episode));
+    if (episode.number > 0) made.push_back(finding_of(episode));
+  std::sort(made.begin(), made.end(), [](const CauseFinding& a, const CauseFinding& b) { return a.number < b.number; });
   return made;
 }
 
-std::vector<Channel> CauseWatch::missing() const {
+std::vector<Channel> CauseWatch::unmetered() const {
   std::vector<Channel> made;
   for_channels([&](Channel channel) {
-    if (learned_ && !watched(channel).learned()) made.push_back(channel);
+    if (learned_ && !watched(channel).read && !frame_.metered(channel)) made.push_back(channel);
+  });
+  return made;
+}
+
+std::vector<Channel> CauseWatch::unlearned() const {
+  std::vector<Channel> made;
+  for_channels([&](Channel channel) {
+    const Watched& w = watched(channel);
+    if (learned_ && !w.learned() && (w.read || frame_.metered(channel))) made.push_back(channel);
   });
   return made;
 }

@@ -36,7 +36,7 @@ struct CauseEvidence {
 };
 
 struct CauseFinding {
-  std::uint64_t number = 0;  ///< from 1
+  std::uint64_t number = 0;  ///< from 1, without a hole, in the order in which findings are told
   Cause cause = Cause::not_identifiable;
   std::string form;  ///< which of its ways; of a meter its column
   WallTime since;
@@ -53,12 +53,14 @@ class CauseWatch {
   explicit CauseWatch(const CauseOptions& options = {});
 
   void take(const SampleBlock& block);
-  /// All so far, those that are over included, in order of their beginning.
+  /// All so far, those that are over included, by number.
   std::vector<CauseFinding> findings() const;
 
   bool learning() const { return !learned_; }
   /// Channels that this building has no meters for.
-  std::vector<Channel> missing() const;
+  std::vector<Channel> unmetered() const;
+  /// Channels that have their meters and too little to learn from: what they need has hardly happened.
+  std::vector<Channel> unlearned() const;
   /// The last block's: what was expected of a channel, and what it was. Nothing: not judged.
   struct Look {
     double measured = 0, expected = 0, sd = 0;
@@ -88,22 +90,22 @@ class CauseWatch {
     std::vector<std::uint32_t> blocks;
     std::vector<double> expectations;  ///< of each block; NaN: not judged
     Sum up, down, fast_up, fast_down;
-    std::size_t lessons = 0;
+    bool read = false;  ///< ever
     bool learned() const { return neighbours ? neighbours->learned() : expected.learned(); }
-    Surprise take(WallTime at, std::span<const double> x, double y) {
-      return neighbours ? neighbours->take(at, x, y) : expected.take(at, x, y);
+    Surprise take(WallTime at, std::span<const double> x, double y, bool suspicion) {
+      return neighbours ? neighbours->take(at, x, y, suspicion) : expected.take(at, x, y, suspicion);
     }
   };
   struct Episode {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  ///< 0: not told
     Channel trigger = Channel::count;
     std::size_t from = 0;
     std::optional<std::size_t> to;
+    bool part = false;  ///< of another one, before it was told
     std::vector<Candidate> candidates;
     std::vector<Channel> also;  ///< that showed it later
     Shifts shifts{};
     std::size_t rack = 0;
-    bool told = false;
   };
 
   void learn();
@@ -114,8 +116,11 @@ class CauseWatch {
   bool is_over(const Episode& episode) const;
   void forget(const Episode& episode);
   std::size_t recent_from(Channel channel) const;
+  bool goes_on(const Episode& before, const Episode& fresh) const;
   bool resumed(const Episode& fresh);
+  void tell(Episode& episode);
   bool explained(Channel channel, const Episode* but) const;
+  bool suspected(Channel channel) const;
   ChannelShift shift(Channel channel, std::size_t from, std::size_t to) const;
   double follow(Channel channel, std::size_t from, std::size_t to) const;
   double fans_apart(std::size_t from, std::size_t to) const;
@@ -136,6 +141,7 @@ class CauseWatch {
   std::vector<double> fan_cubes_;
   std::vector<std::size_t> warmest_;
   std::vector<Episode> episodes_;
+  std::uint64_t told_ = 0;  ///< the last number
 };
 
 }  // namespace flyball::facility

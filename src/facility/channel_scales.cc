@@ -11,6 +11,46 @@ double ChannelFrame::middle_of(Quantity quantity) const {
   return std::isfinite(m) && m > 0 ? m : 1.0;
 }
 
+bool ChannelFrame::metered(Channel channel) const {
+  using Q = Quantity;
+  const auto have = [&](std::initializer_list<Q> quantities) {
+    return std::all_of(quantities.begin(), quantities.end(),
+                       [&](Q each) { return std::isfinite(middle_[static_cast<std::size_t>(each)]); });
+  };
+  const bool air = have({Q::wet_bulb}) || have({Q::dry_bulb});
+  switch (channel) {
+    case Channel::supply_error:
+      return have({Q::supply, Q::set_point}) && air;
+    case Channel::chillers:
+    case Channel::fans:
+      return have({channel == Channel::fans ? Q::fans : Q::chillers}) && air;
+    case Channel::chillers_on:
+    case Channel::chiller_switches:
+      return have({Q::chillers_on}) && air;
+    case Channel::fan_speed:
+      return have({Q::fan_speed});
+    case Channel::pumps:
+      return have({Q::pumps});
+    case Channel::pump_speed:
+      return have({Q::pump_speed});
+    case Channel::temperature_rise:
+      return have({Q::back, Q::supply});
+    case Channel::gpu_power:
+      return have({Q::gpu_power});
+    case Channel::gpu_clock:
+      return have({Q::gpu_clock});
+    case Channel::tokens:
+      return told_tokens_;
+    case Channel::utilisation:
+    case Channel::utilisation_scatter:
+      return told_utilisation_;
+    case Channel::loss_progress:
+      return told_loss_;
+    default:  // the first reading shows it
+      return false;
+  }
+}
+
 std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
   const double h = heat_middle_;
   const auto counted = [&](Quantity quantity) -> std::size_t {
@@ -44,7 +84,8 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
     case Channel::set_point:
       return {50};
     case Channel::pumps: {
-      const std::size_t more = 3 * counted(Quantity::pump_speed) + 2 * counted(Quantity::chillers_on);
+      const std::size_t more =
+          3 * counted(Quantity::racks) + 3 * counted(Quantity::pump_speed) + 2 * counted(Quantity::chillers_on);
       return std::vector<double>(4 + more, 0.05 * h);
     }
     case Channel::gpu_power: {
@@ -170,8 +211,9 @@ double ChannelFrame::least_shift(Channel channel) const {
 }
 
 std::optional<NeighbourRule> ChannelFrame::neighbours(Channel channel) const {
-  // Of the load, of where it is, in K of wet bulb, of running chillers.
-  constexpr double kLoad = 0.04, kPlace = 0.03, kAir = 0.8, kOn = 0.3;
+  // Of the load, of where it is, in K of wet bulb, of running chillers. Two chillers that share the heat are never like
+  // one that has it all; towers hardly tell them apart.
+  constexpr double kLoad = 0.04, kPlace = 0.03, kAir = 0.8, kOn = 0.15, kOnOfTowers = 0.3;
   const double least = least_sd(channel);
   switch (channel) {
     case Channel::supply_error:
@@ -180,7 +222,7 @@ std::optional<NeighbourRule> ChannelFrame::neighbours(Channel channel) const {
     case Channel::gpu_temperature:
       return NeighbourRule{{kLoad, kPlace, kAir}, least, 0};
     case Channel::fans:
-      return NeighbourRule{{kLoad, kPlace, kAir, kOn}, least, 0.01};
+      return NeighbourRule{{kLoad, kPlace, kAir, kOnOfTowers}, least, 0.01};
     case Channel::chillers: {
       // Like chillers differ by a few percent, and which of them leads changes.
       constexpr double kAlike = 0.02;

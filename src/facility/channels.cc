@@ -103,7 +103,12 @@ ChannelFrame ChannelFrame::learn(std::span<const SampleBlock> reference) {
   std::map<std::string, std::size_t> seen;
   for (const SampleBlock& block : reference) {
     std::map<std::string, bool> here;
-    for (const WorkShare& work : block.work) here[work.key.job_type] = true;
+    for (const WorkShare& work : block.work) {
+      here[work.key.job_type] = true;
+      frame.told_tokens_ = frame.told_tokens_ || work.tokens_per_s > 0;
+      frame.told_utilisation_ = frame.told_utilisation_ || work.utilisation > 0;
+      frame.told_loss_ = frame.told_loss_ || std::isfinite(work.loss);
+    }
     for (const auto& [type, there] : here) seen[type] += there ? 1 : 0;
   }
   constexpr double kUsual = 0.1;
@@ -423,6 +428,11 @@ std::optional<ChannelReading> ChannelFrame::cooling(Channel channel) const {
       return reading(fan, {load, where});
     case Channel::pumps: {
       std::vector<double> x = {1, load, load * load, load * load * load};
+      // The loop of the cold plates follows the heat of its own racks.
+      if (std::isfinite(middle_[static_cast<std::size_t>(Quantity::racks)])) {
+        const double own = load * where;
+        x.insert(x.end(), {own, own * own, own * own * own});
+      }
       if (std::isfinite(pump)) x.insert(x.end(), {pump, pump * pump, pump * pump * pump});
       if (std::isfinite(on)) x.insert(x.end(), {std::max(on, 1.0), std::max(on, 2.0)});
       return reading(at(Quantity::pumps), std::move(x));

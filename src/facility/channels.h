@@ -96,6 +96,8 @@ class ChannelFrame {
   double least_sd(Channel channel) const;
   /// Smaller differences, however long they last, are nobody's fault: what models leave and meters' classes allow.
   double least_shift(Channel channel) const;
+  /// The reference has the meters, whether or not what it takes to compare them came about.
+  bool metered(Channel channel) const;
   /// Mostly the same value: its scatter is that of all blocks, not of the middle ones.
   static bool rare(Channel channel);
   /// Speaks for or against causes, and is nobody's fault by itself.
@@ -158,6 +160,7 @@ class ChannelFrame {
   std::map<std::string, Course> courses_;
   std::map<std::pair<std::string, int>, Fall> falls_;
   std::set<std::string> usual_;
+  bool told_tokens_ = false, told_utilisation_ = false, told_loss_ = false;  ///< by any job of the reference
   std::deque<SampleBlock> history_;
   bool learning_ = true;
   WallTime battery_until_;

@@ -94,7 +94,7 @@ Expected Expected::learn(std::span<const Lesson> lessons, std::span<const double
 
 double Expected::effective_sd() const { return sd_ * std::sqrt(run_length_); }
 
-Surprise Expected::take(WallTime at, std::span<const double> x, double y) {
+Surprise Expected::take(WallTime at, std::span<const double> x, double y, bool suspicion) {
   Surprise made;
   if (!learned_) return made;
   const double noise = effective_sd();
@@ -106,7 +106,7 @@ Surprise Expected::take(WallTime at, std::span<const double> x, double y) {
   made.z = made.difference / forecast.sd;
   made.doubt = doubt / noise;
   made.known = doubt <= kNewDoubt * noise;
-  if (made.known) return made;
+  if (made.known || suspicion) return made;
   if (std::abs(made.z) < kAbsurd) {
     model_.learn(x, y, noise, at);
   } else {

@@ -40,8 +40,9 @@ class Expected {
   static Expected none() { return Expected({}); }
 
   bool learned() const { return learned_; }
-  /// How the block compares. Teaches where conditions are new and the block is not absurd.
-  Surprise take(WallTime at, std::span<const double> x, double y);
+  /// How the block compares. Teaches where conditions are new, unless the block is absurd or under `suspicion`: what is
+  /// learned while something is wrong would hide it.
+  Surprise take(WallTime at, std::span<const double> x, double y, bool suspicion = false);
   /// Of one block.
   double sd() const { return sd_; }
   /// How many blocks in a row say as much as one.

@@ -17,6 +17,8 @@ constexpr std::int64_t kStretchNs = 6 * 3600'000'000'000LL;
 constexpr double kReach = 2.5;
 /// What is learned late comes in days; a stretch of the reference is judged by the others.
 constexpr Seconds kStretch = Seconds(12 * 3600.0);
+/// What a plane leaves of a curve grows with the square of the way beyond the times alike: by so much of an sd.
+constexpr double kBend = 0.1;
 /// A block so far away teaches nothing even where conditions are new.
 constexpr double kAbsurd = 8;
 
@@ -119,6 +121,7 @@ Neighbours::Local Neighbours::local(std::span<const double> x, double wider, Wal
   made.mean = middle.value;
   made.sd = std::sqrt(middle.left / all);
   made.weight /= middle.leverage;
+  made.beyond = middle.leverage - 1;
   return made;
 }
 
@@ -167,7 +170,7 @@ void Neighbours::keep(WallTime at, std::span<const double> x, double y) {
   }
 }
 
-Surprise Neighbours::take(WallTime at, std::span<const double> x, double y) {
+Surprise Neighbours::take(WallTime at, std::span<const double> x, double y, bool suspicion) {
   Surprise made;
   const Local found = nearest(x, WallTime(INT64_MAX), WallTime(INT64_MAX));
   made.expected = found.mean;
@@ -176,13 +179,13 @@ Surprise Neighbours::take(WallTime at, std::span<const double> x, double y) {
     // What is far from the little that is known may be a fault, and is not made the rule.
     const bool absurd =
         found.weight >= 1 && std::abs(made.difference) > kAbsurd * sd_of(found) * std::sqrt(run_length_);
-    if (!absurd) keep(at, x, y);
+    if (!absurd && !suspicion) keep(at, x, y);
     learned_ = learned_ || known_.size() >= kFewest;
     return made;
   }
   made.known = true;
-  made.doubt = 1 / std::sqrt(found.weight);
-  made.sd = sd_of(found) * std::sqrt(run_length_ * (1 + 1 / found.weight));
+  made.doubt = std::hypot(1 / std::sqrt(found.weight), kBend * found.beyond);
+  made.sd = sd_of(found) * std::sqrt(run_length_ * (1 + made.doubt * made.doubt));
   made.z = made.difference / made.sd;
   return made;
 }

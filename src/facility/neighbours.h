@@ -23,8 +23,8 @@ class Neighbours {
   /// Of the reference, in order of time.
   void learn(std::span<const Lesson> lessons);
   bool learned() const { return learned_; }
-  /// Teaches where too few times were like this one.
-  Surprise take(WallTime at, std::span<const double> x, double y);
+  /// Teaches where too few times were like this one, unless it is absurd or under `suspicion`.
+  Surprise take(WallTime at, std::span<const double> x, double y, bool suspicion = false);
 
  private:
   struct Known {
@@ -34,6 +34,7 @@ class Neighbours {
   };
   struct Local {
     double weight = 0;  ///< how many times that are alike it amounts to
+    double beyond = 0;  ///< how far it lies outside of them, in their variance
     double mean = 0, sd = 0;
   };
   Local local(std::span<const double> x, double wider, WallTime leave_from, WallTime leave_to) const;
