@@ -81,9 +81,17 @@ TEST_F(CalibrateCauses, WhatNoMeterTellsApartIsBoth) {
 
 TEST_F(CalibrateCauses, NothingIsFoundWhereNothingIs) {
   const std::string file = put("b.csv", samples(20, 99));
-  EXPECT_NE(text({"calibrate", "explain", file}).find("Nothing is found"), std::string::npos);
+  EXPECT_NE(text({"calibrate", "explain", file}).find("channels could be judged, and go together"), std::string::npos);
   const std::string shorter = put("c.csv", samples(5, 99));
   EXPECT_NE(text({"calibrate", "explain", shorter}).find("Nothing is said yet"), std::string::npos);
+}
+
+TEST_F(CalibrateCauses, MetersThatContradictEachOtherAreSaid) {
+  std::string exchanged = samples(11, 99);
+  exchanged.replace(exchanged.find("it_w"), 4, "else").replace(exchanged.find("utility_w"), 9, "it_w");
+  exchanged.replace(exchanged.find("else"), 4, "utility_w");
+  text({"calibrate", "explain", put("b.csv", exchanged)});
+  EXPECT_NE(errors_.find("less comes in than the IT draws"), std::string::npos) << errors_;
 }
 
 TEST_F(CalibrateCauses, AMapNamesColumnsAndUnits) {

@@ -33,10 +33,20 @@ class Explanation {
     if (input.samples == 0) input.first = sample.at;
     input.last = sample.at;
     ++input.samples;
+    if (sample.it && sample.utility) {
+      const Watts in = *sample.utility + sample.generated.value_or(Watts()) + sample.discharged.value_or(Watts());
+      ++both_;
+      if (in < *sample.it) ++less_;
+    }
     if (const auto block = builder_.take(sample)) add(*block);
   }
   void finish() {
     if (const auto block = builder_.finish()) add(*block);
+    if (2 * less_ > both_)
+      input.warnings.push_back(
+          fmt::format("less comes in than the IT draws in {} of {} samples: the meters contradict each other, and "
+                      "what is learned from them is no building's; check columns and scales",
+                      less_, both_));
   }
 
   facility::CauseWatch watch;
@@ -48,6 +58,7 @@ class Explanation {
     watch.take(block);
   }
   facility::BlockBuilder builder_;
+  std::uint64_t both_ = 0, less_ = 0;  ///< samples with both meters; those in which they cannot both be right
 };
 
 Result<> read_file(const Options& options, Explanation& made, Context& context) {

@@ -96,6 +96,15 @@ report::Plot plot_of(Channel channel, const facility::CauseWatch& watch) {
   return plot;
 }
 
+/// What it means that there is no finding: only what was judged goes together as it did.
+std::string nothing_found(const facility::CauseWatch& watch) {
+  if (watch.learning()) return "Nothing is said yet: all of it is time to learn from";
+  const std::size_t judged = facility::kChannels - watch.unmetered().size() - watch.unlearned().size();
+  if (judged == 0) return "Nothing can be judged: no channel is both metered and learned";
+  return fmt::format("Nothing is found: {} of {} channels could be judged, and go together as they did", judged,
+                     facility::kChannels);
+}
+
 }  // namespace
 
 std::string explain_text(const ExplainInput& input, const facility::CauseWatch& watch) {
@@ -103,11 +112,7 @@ std::string explain_text(const ExplainInput& input, const facility::CauseWatch& 
       fmt::format("{}: {} samples from {} to {}, learned from the first {}\n", input.source, input.samples,
                   format_rfc3339(input.first), format_rfc3339(input.last), format(input.reference));
   const auto findings = watch.findings();
-  if (watch.learning()) {
-    text += "Nothing is said yet: all of it is time to learn from\n";
-  } else if (findings.empty()) {
-    text += "Nothing is found: all goes together as it did\n";
-  }
+  if (findings.empty()) text += nothing_found(watch) + '\n';
   for (const facility::CauseFinding& finding : findings) text += finding_text(finding);
   if (const std::string names = names_text(watch.unmetered()); !names.empty())
     text += "Not seen here, for want of meters: " + names + '\n';
@@ -181,8 +186,7 @@ std::string explain_html(const ExplainInput& input, const facility::CauseWatch& 
                           format_rfc3339(f.since), f.until ? format_rfc3339(*f.until) : "lasts",
                           format_percent(f.confidence_fraction, 0)});
   if (findings.empty()) {
-    page.paragraph(watch.learning() ? "Nothing is said yet: all of it is time to learn from."
-                                    : "Nothing is found: all goes together as it did.");
+    page.paragraph(nothing_found(watch) + ".");
   } else {
     page.table(table);
   }
@@ -209,6 +213,8 @@ std::string explain_html(const ExplainInput& input, const facility::CauseWatch& 
   if (!unmetered.empty() || !unlearned.empty()) page.section("Not seen here");
   if (!unmetered.empty()) page.paragraph("For want of meters: " + unmetered);
   if (!unlearned.empty()) page.paragraph("Metered, but the reference shows too little of it: " + unlearned);
+  if (!input.warnings.empty()) page.section("Left out");
+  for (const std::string& warning : input.warnings) page.paragraph(warning);
   return page.page();
 }
 
