@@ -125,5 +125,67 @@ TEST_F(FacilityWatching, ABadRowCostsItselfAndIsNamed) {
   EXPECT_NE(notices_.front().find("'many'"), std::string::npos);
 }
 
+std::string joined(const std::vector<std::string>& notices) {
+  std::string text;
+  for (const std::string& notice : notices) text += notice + "\n";
+  return text;
+}
+
+TEST_F(FacilityWatching, AClockThatJumpsAheadCostsItsRowsAndIsNamed) {
+  append(kHeader + rows(0, kMinutes));
+  const std::string whole = read_all("whole");
+  for (const char* wrong : {"2903299200,5,5,5\n", "1767744000,5,5,5\n"}) {
+    std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 2000) << wrong;
+    const std::string state = fmt::format("state{}", wrong[0] == '2' ? 1 : 2);
+    read_all(state);
+    append(rows(2000, 2010));
+    std::string first = read_all(state);
+    EXPECT_NE(joined(notices_).find(fmt::format("in.csv:2002: column 'time' is '{}'", std::string(wrong, 10))),
+              std::string::npos)
+        << joined(notices_);
+    append(rows(2010, kMinutes));
+    read_all(state);
+    EXPECT_EQ(events(state), whole) << wrong;
+  }
+}
+
+TEST_F(FacilityWatching, AnOutageOfDaysIsSurvivedAlsoIfKilledInIt) {
+  append(kHeader + rows(0, 2 * 1440) + rows(4 * 1440, 6 * 1440));
+  const std::string whole = read_all("whole");
+  ASSERT_NE(whole.find("found"), std::string::npos);
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 2 * 1440) << rows(4 * 1440, 4 * 1440 + 5);
+  read_all("parts");
+  append(rows(4 * 1440 + 5, 4 * 1440 + 50));
+  read_all("parts");
+  append(rows(4 * 1440 + 50, 6 * 1440));
+  read_all("parts");
+  EXPECT_EQ(events("parts"), whole);
+}
+
+TEST_F(FacilityWatching, AClockSetBackIsToldInOneWarning) {
+  append(kHeader + rows(0, 2000) + rows(1880, 2100));
+  read_all("state");
+  ASSERT_EQ(notices_.size(), 1U) << joined(notices_);
+  EXPECT_NE(notices_[0].find("in.csv:2002: "), std::string::npos) << notices_[0];
+  EXPECT_NE(notices_[0].find("120 rows are not later"), std::string::npos) << notices_[0];
+}
+
+TEST_F(FacilityWatching, AStateOfTheFutureIsToldWithItsRemedy) {
+  append(kHeader + rows(5'000'000, 5'000'100));  // 2035
+  read_all("state");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 300);
+  read_all("state");
+  EXPECT_NE(joined(notices_).find("all 300 new rows lie more than a day before"), std::string::npos);
+  EXPECT_NE(joined(notices_).find("--state-dir"), std::string::npos);
+}
+
+TEST_F(FacilityWatching, LinesAreCountedFromTheFilesBeginningAlsoAfterARestart) {
+  append(kHeader + rows(0, 100));
+  read_all("state");
+  append("1767231600,many,1,2\n");
+  read_all("state");
+  EXPECT_NE(joined(notices_).find("in.csv:102: column 'it_w' is 'many'"), std::string::npos) << joined(notices_);
+}
+
 }  // namespace
 }  // namespace flyball::control
