@@ -14,6 +14,7 @@
 #include "base/checksum.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "control/watch_folder.h"
 
 namespace flyball::control {
 namespace {
@@ -100,6 +101,17 @@ class Input {
   int fd_ = -1;
 };
 
+/// The options without which the same rows would have other findings.
+std::vector<std::pair<std::string, std::string>> meaning_of(const FacilityWatchOptions& options) {
+  std::string columns;
+  for (const auto& [ours, theirs] : options.map.columns)
+    columns += fmt::format("{}={} {} {}\n", ours, theirs.name, format_exact(theirs.scale), format_exact(theirs.offset));
+  const std::string map = columns.empty() && options.map.zone.empty()
+                              ? "none"
+                              : fmt::format("one of checksum {:08x}", crc32(columns + options.map.zone));
+  return {{"--reference", format_exact(options.causes.reference_time.value()) + " s"}, {"--map", map}};
+}
+
 }  // namespace
 
 std::string_view to_string(FacilityEvent::Kind kind) {
@@ -143,6 +155,7 @@ struct FacilityWatch::State {
   FacilityWatchOptions options;
   Filesystem& files;
   Format format;
+  guard::Descriptor lock;
   facility::CauseWatch causes;
   facility::BlockBuilder builder;
   std::optional<series::FacilityRows> rows;
@@ -169,6 +182,11 @@ struct FacilityWatch::State {
 
 Result<> FacilityWatch::State::load() {
   FLYBALL_TRY(files.make_folders(options.folder));
+  // A file system that is only in memory is this process's alone.
+  if (&files == &system_filesystem()) {
+    FLYBALL_ASSIGN(lock, lock_watch_folder(options.folder));
+  }
+  FLYBALL_TRY(keep_watch_options(options.folder, meaning_of(options), files));
   FLYBALL_TRY(load_events());
   std::uint64_t from = 0;
   std::string before;

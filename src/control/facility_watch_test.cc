@@ -1,9 +1,9 @@
 // A watch that is killed anywhere tells the same, once.
 #include "control/facility_watch.h"
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -185,6 +185,40 @@ TEST_F(FacilityWatching, LinesAreCountedFromTheFilesBeginningAlsoAfterARestart) 
   append("1767231600,many,1,2\n");
   read_all("state");
   EXPECT_NE(joined(notices_).find("in.csv:102: column 'it_w' is 'many'"), std::string::npos) << joined(notices_);
+}
+
+TEST_F(FacilityWatching, ASecondWatchOfAFolderIsRefused) {
+  append(kHeader + rows(0, 100));
+  {
+    const auto first = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+    ASSERT_TRUE(first) << first.error().message();
+    const auto second = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::refused);
+    const std::string said = second.error().message();
+    EXPECT_NE(said.find(dir_.file("state")), std::string::npos) << said;
+    EXPECT_NE(said.find(fmt::format("process {};", ::getpid())), std::string::npos) << said;
+  }
+  EXPECT_TRUE(FacilityWatch::open(options("state"), system_filesystem(), line_of)) << "the first has ended";
+}
+
+TEST_F(FacilityWatching, AStateIsNotGoneOnWithUnderAnotherReferenceOrMap) {
+  append(kHeader + rows(0, 100));
+  read_all("state");
+  const auto error_of = [&](const FacilityWatchOptions& given) {
+    const auto watch = FacilityWatch::open(given, system_filesystem(), line_of);
+    EXPECT_FALSE(watch);
+    EXPECT_TRUE(watch || watch.error().code == ErrorCode::input);
+    return watch ? "" : watch.error().message();
+  };
+  FacilityWatchOptions other = options("state");
+  other.causes.reference_time = Seconds(2 * 86400);
+  EXPECT_NE(error_of(other).find("--reference is 172800 s now, and was 86400 s"), std::string::npos) << error_of(other);
+  other = options("state");
+  other.map.columns = {{"time", {"time", 1, 0}}, {"it_w", {"it_w", 2, 0}}};
+  EXPECT_NE(error_of(other).find("--map is one of checksum"), std::string::npos) << error_of(other);
+  EXPECT_NE(error_of(other).find("--state-dir"), std::string::npos);
+  read_all("state");
 }
 
 }  // namespace
