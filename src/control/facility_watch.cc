@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -276,6 +277,12 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   FLYBALL_ASSIGN(series::FacilityRows bound, series::FacilityRows::bind(row.cells, options.map, options.input));
   rows.emplace(std::move(bound));
   if (newest_row) rows->resume_after(*newest_row);
+  FLYBALL_ASSIGN(const std::vector<std::string> lost, lost_columns(options.folder, rows->known(), files));
+  if (!lost.empty())
+    notice(
+        fmt::format("{}:1: columns that were there before are not any more: {}; what they tell is not seen, add them "
+                    "to the file again",
+                    options.input, fmt::join(lost, ", ")));
   place = std::max<std::uint64_t>(end + 1, from);
   FLYBALL_ASSIGN(line_number, input.lines_before(place, options.input));
   return {};

@@ -221,5 +221,23 @@ TEST_F(FacilityWatching, AStateIsNotGoneOnWithUnderAnotherReferenceOrMap) {
   read_all("state");
 }
 
+TEST_F(FacilityWatching, AColumnThatVanishesWithTheFileIsNamedOnce) {
+  append(kHeader + rows(0, 100));
+  auto watch = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+  ASSERT_TRUE(watch) << watch.error().message();
+  ASSERT_TRUE(watch->poll());
+  EXPECT_EQ(joined(watch->notices()), "");
+  std::ofstream(dir_.file("next.csv")) << "time,it_w,ups_out_w\n1767232000,5,5\n";
+  ASSERT_EQ(std::rename(dir_.file("next.csv").c_str(), dir_.file("in.csv").c_str()), 0);
+  std::string said;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(watch->poll());
+    said += joined(watch->notices());
+  }
+  const std::size_t first = said.find("not any more: ups_in_w;");
+  EXPECT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("ups_in_w", first + 20), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace flyball::control

@@ -236,6 +236,12 @@ Result<> FacilityRows::bind_columns(const FacilityMap& map) {
   return {};
 }
 
+std::vector<std::string> FacilityRows::known() const {
+  std::vector<std::string> names;
+  for (const Bound& bound : bound_) names.push_back(header_[bound.cell]);
+  return names;
+}
+
 std::string FacilityRows::cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const {
   return fmt::format("{}:{}: column '{}' is '{}'", path_, line, shown(header_[cell]), shown(text));
 }

@@ -102,6 +102,8 @@ class FacilityRows {
   /// And counts from nought again.
   FacilityRowCounts take_counts() { return std::exchange(counts_, {}); }
   bool zone_assumed() const { return stamps_.assumed_utc(); }
+  /// Columns of the table that are read.
+  std::vector<std::string> known() const;
   /// Columns of the table that are none of ours.
   std::span<const std::string> unknown() const { return unknown_; }
 
