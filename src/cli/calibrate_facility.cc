@@ -144,11 +144,9 @@ std::string content_of(const FacilityCalibration& made, const facility::PhaseLib
   return text;
 }
 
-Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const FacilityMap& map, Context& context) {
-  FacilityCalibration made;
-  FLYBALL_ASSIGN(const Wanted wanted, wanted_of(options, context));
-  made.delay = wanted.delay;
-  made.on_training = options.evaluate.empty();
+/// What is learned from, and behind it what is foretold.
+Result<std::vector<FacilityRecord>> records_of(const CalibrateOptions& options, const FacilityMap& map,
+                                               FacilityCalibration& made) {
   FLYBALL_ASSIGN(std::vector<FacilityRecord> records, read_facility({options.train}, map, options, made.warnings));
   made.train_points = made.on_training ? records.size() / 2 : records.size();
   if (!made.on_training) {
@@ -161,12 +159,20 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
     records.insert(records.end(), later.begin(), later.end());
   }
   made.test_points = records.size() - made.train_points;
-  if (const Seconds learned = records[made.train_points - 1].point.at - records.front().point.at;
-      wanted.delay >= learned)
+  if (const Seconds learned = records[made.train_points - 1].point.at - records.front().point.at; made.delay >= learned)
     return fail(ErrorCode::input,
                 fmt::format("what is learned from lasts {}, and nothing of it is known {} later", format(learned),
-                            format(wanted.delay)),
+                            format(made.delay)),
                 "--delay", "give a longer recording, or a shorter delay");
+  return records;
+}
+
+Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const FacilityMap& map, Context& context) {
+  FacilityCalibration made;
+  FLYBALL_ASSIGN(const Wanted wanted, wanted_of(options, context));
+  made.delay = wanted.delay;
+  made.on_training = options.evaluate.empty();
+  FLYBALL_ASSIGN(const std::vector<FacilityRecord> records, records_of(options, map, made));
   const std::span<const FacilityRecord> all(records), train = all.first(made.train_points);
   facility::BuildingOptions building_options;
   building_options.delay = wanted.delay;

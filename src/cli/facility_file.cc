@@ -85,18 +85,8 @@ Result<> read_facility_file(const std::string& path, const series::FacilityMap& 
   FLYBALL_ASSIGN(const series::FacilityRowCounts counts,
                  series::read_facility(*bytes, separator_of(path), map, path, each, order));
   if (counts.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", path);
-  std::string text;
-  const auto tell = [&](std::uint64_t count, const char* what) {
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-  };
-  tell(counts.impossible, "values are impossible and left out");
-  tell(counts.out_of_order, "rows are not later than the one before and left out");
-  tell(counts.without_time, "rows have no time and are left out");
-  tell(counts.unknown_phases, "words are no phase that is known and count as unknown");
-  if (!text.empty()) {
-    for (const std::string& example : counts.examples) text += "; " + example;
+  if (const std::string text = series::to_text(counts); !text.empty())
     warnings.push_back(fmt::format("{}: {}", path, text));
-  }
   if (counts.cut)
     warnings.push_back(path + ": the last line has no end and is left out, for its last number may be cut");
   if (counts.zone_assumed)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <span>
 
 #include "base/checksum.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "control/watch_folder.h"
 
 namespace flyball::control {
 namespace {
@@ -73,6 +76,16 @@ class Input {
     if (::fstat(fd_, &mine) != 0 || ::stat(path.c_str(), &named) != 0) return false;
     return mine.st_ino != named.st_ino || mine.st_dev != named.st_dev;
   }
+  Result<std::uint64_t> lines_before(std::uint64_t place, const std::string& path) const {
+    std::uint64_t lines = 0;
+    for (std::uint64_t at = 0; at < place;) {
+      FLYBALL_ASSIGN(const std::string part, read(at, std::min<std::uint64_t>(kChunk, place - at), path));
+      if (part.empty()) break;
+      lines += static_cast<std::uint64_t>(std::count(part.begin(), part.end(), '\n'));
+      at += part.size();
+    }
+    return lines;
+  }
   Result<std::string> read(std::uint64_t at, std::size_t most, const std::string& path) const {
     std::string made(most, '\0');
     const ssize_t n = ::pread(fd_, made.data(), most, static_cast<off_t>(at));
@@ -88,6 +101,17 @@ class Input {
   }
   int fd_ = -1;
 };
+
+/// The options without which the same rows would have other findings.
+std::vector<std::pair<std::string, std::string>> meaning_of(const FacilityWatchOptions& options) {
+  std::string columns;
+  for (const auto& [ours, theirs] : options.map.columns)
+    columns += fmt::format("{}={} {} {}\n", ours, theirs.name, format_exact(theirs.scale), format_exact(theirs.offset));
+  const std::string map = columns.empty() && options.map.zone.empty()
+                              ? "none"
+                              : fmt::format("one of checksum {:08x}", crc32(columns + options.map.zone));
+  return {{"--reference", format_exact(options.causes.reference_time.value()) + " s"}, {"--map", map}};
+}
 
 }  // namespace
 
@@ -115,6 +139,8 @@ struct FacilityWatch::State {
   Result<> follow_rotation();
   Result<> read_rows();
   Result<> take_line(std::string_view line, std::uint64_t at);
+  Result<> take_rows(std::span<series::FacilityRow> ready);
+  void tell_rows();
   Result<> finish_block(const facility::SampleBlock& block, std::uint64_t place);
   void take_block(const facility::SampleBlock& block);
   void compare(WallTime at);
@@ -130,15 +156,17 @@ struct FacilityWatch::State {
   FacilityWatchOptions options;
   Filesystem& files;
   Format format;
+  guard::Descriptor lock;
   facility::CauseWatch causes;
   facility::BlockBuilder builder;
   std::optional<series::FacilityRows> rows;
   char separator = ',';
   Input input;
-  std::uint64_t place = 0;        ///< in the input: behind the last row that was taken
-  std::uint64_t line_number = 0;  ///< since the file was opened, for messages
+  std::uint64_t place = 0;             ///< in the input: behind the last row that was taken
+  std::uint64_t line_number = 0;       ///< for messages
+  std::optional<WallTime> newest_row;  ///< of all rows taken: what is read again, or once more, is not later
   bool more = false;
-  std::optional<WallTime> block_end, last_start;
+  std::optional<WallTime> last_start;
   std::uint64_t block_count = 0;
   std::vector<std::string> log_tail;  ///< the newest lines of the log
   std::unique_ptr<AppendFile> blocks_file, events_file;
@@ -155,6 +183,11 @@ struct FacilityWatch::State {
 
 Result<> FacilityWatch::State::load() {
   FLYBALL_TRY(files.make_folders(options.folder));
+  // A file system that is only in memory is this process's alone.
+  if (&files == &system_filesystem()) {
+    FLYBALL_ASSIGN(lock, lock_watch_folder(options.folder));
+  }
+  FLYBALL_TRY(keep_watch_options(options.folder, meaning_of(options), files));
   FLYBALL_TRY(load_events());
   std::uint64_t from = 0;
   std::string before;
@@ -243,8 +276,15 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   FLYBALL_TRY(csv.next(row));
   FLYBALL_ASSIGN(series::FacilityRows bound, series::FacilityRows::bind(row.cells, options.map, options.input));
   rows.emplace(std::move(bound));
-  line_number = 1;
+  if (newest_row) rows->resume_after(*newest_row);
+  FLYBALL_ASSIGN(const std::vector<std::string> lost, lost_columns(options.folder, rows->known(), files));
+  if (!lost.empty())
+    notice(
+        fmt::format("{}:1: columns that were there before are not any more: {}; what they tell is not seen, add them "
+                    "to the file again",
+                    options.input, fmt::join(lost, ", ")));
   place = std::max<std::uint64_t>(end + 1, from);
+  FLYBALL_ASSIGN(line_number, input.lines_before(place, options.input));
   return {};
 }
 
@@ -254,6 +294,11 @@ Result<> FacilityWatch::State::follow_rotation() {
     return begin_input(0);
   }
   if (more || !input.replaced(options.input)) return {};
+  // The first rows of the old file need not wait for others any more.
+  if (rows) {
+    FLYBALL_TRY(take_rows(rows->finish()));
+    tell_rows();
+  }
   notice(options.input + ": another file has this name now; it is read from its beginning");
   FLYBALL_TRY(input.open(options.input));
   return begin_input(0);
@@ -276,6 +321,7 @@ Result<> FacilityWatch::State::read_rows() {
     from = chunk.size();
   }
   place += from;
+  if (!more) tell_rows();
   return {};
 }
 
@@ -285,16 +331,36 @@ Result<> FacilityWatch::State::take_line(std::string_view line, std::uint64_t at
   CsvRow row;
   const auto there = csv.next(row);
   if (!there || !*there) return {};
-  auto sample = rows->take(row.cells, line_number);
-  if (!sample) {
+  auto ready = rows->take(row.cells, line_number, at);
+  if (!ready) {
     // A live watch does not end for one row.
-    notice(sample.error().message());
+    notice(ready.error().message());
     return {};
   }
-  if (!*sample) return {};
-  if (block_end && (*sample)->at < *block_end) return {};  // told before
-  const auto block = builder.take(**sample);
-  return block ? finish_block(*block, at) : Result<>();
+  return take_rows(*ready);
+}
+
+Result<> FacilityWatch::State::take_rows(std::span<series::FacilityRow> ready) {
+  for (series::FacilityRow& row : ready) {
+    newest_row = row.sample.at;
+    if (const auto block = builder.take(row.sample)) FLYBALL_TRY(finish_block(*block, row.place));
+  }
+  return {};
+}
+
+/// Once for all that was there to be read.
+void FacilityWatch::State::tell_rows() {
+  const series::FacilityRowCounts seen = rows->take_counts();
+  if (seen.ahead > 0)
+    notice(fmt::format("{}: {} rows are more than a day ahead of those around them and set aside; mend that clock",
+                       seen.first_ahead, seen.ahead));
+  if (seen.out_of_order == 0) return;
+  if (newest_row && seen.rows == 0 && seen.far_back == seen.out_of_order)
+    return notice(
+        fmt::format("{}: all {} new rows lie more than a day before the last that was taken, {}; if a clock "
+                    "was ahead then, move {} away to begin anew, or name another with --state-dir",
+                    seen.first_back, seen.out_of_order, format_rfc3339(*newest_row), options.folder));
+  notice(fmt::format("{}: {} rows are not later than the one before and left out", seen.first_back, seen.out_of_order));
 }
 
 Result<> FacilityWatch::State::finish_block(const facility::SampleBlock& block, std::uint64_t behind) {
@@ -312,9 +378,11 @@ void FacilityWatch::State::take_block(const facility::SampleBlock& block) {
     log_tail.erase(log_tail.begin(), log_tail.end() - static_cast<std::ptrdiff_t>(kKeptBlocks));
   ++block_count;
   last_start = block.start;
-  block_end = block.start + block.length;
+  const WallTime end = block.start + block.length;
+  // After a restart: the last row of this block was before its end, and the next is taken.
+  newest_row = std::max(newest_row.value_or(block.start), WallTime(end.nanoseconds() - 1));
   causes.take(block);
-  compare(*block_end);
+  compare(end);
 }
 
 /// What the block changed in what is found.

@@ -1,9 +1,9 @@
 // A watch that is killed anywhere tells the same, once.
 #include "control/facility_watch.h"
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -123,6 +123,120 @@ TEST_F(FacilityWatching, ABadRowCostsItselfAndIsNamed) {
   read_all("state");
   ASSERT_FALSE(notices_.empty());
   EXPECT_NE(notices_.front().find("'many'"), std::string::npos);
+}
+
+std::string joined(const std::vector<std::string>& notices) {
+  std::string text;
+  for (const std::string& notice : notices) text += notice + "\n";
+  return text;
+}
+
+TEST_F(FacilityWatching, AClockThatJumpsAheadCostsItsRowsAndIsNamed) {
+  append(kHeader + rows(0, kMinutes));
+  const std::string whole = read_all("whole");
+  for (const char* wrong : {"2903299200,5,5,5\n", "1767744000,5,5,5\n"}) {
+    std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 2000) << wrong;
+    const std::string state = fmt::format("state{}", wrong[0] == '2' ? 1 : 2);
+    read_all(state);
+    append(rows(2000, 2010));
+    std::string first = read_all(state);
+    EXPECT_NE(joined(notices_).find(fmt::format("in.csv:2002: column 'time' is '{}'", std::string(wrong, 10))),
+              std::string::npos)
+        << joined(notices_);
+    append(rows(2010, kMinutes));
+    read_all(state);
+    EXPECT_EQ(events(state), whole) << wrong;
+  }
+}
+
+TEST_F(FacilityWatching, AnOutageOfDaysIsSurvivedAlsoIfKilledInIt) {
+  append(kHeader + rows(0, 2 * 1440) + rows(4 * 1440, 6 * 1440));
+  const std::string whole = read_all("whole");
+  ASSERT_NE(whole.find("found"), std::string::npos);
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 2 * 1440) << rows(4 * 1440, 4 * 1440 + 5);
+  read_all("parts");
+  append(rows(4 * 1440 + 5, 4 * 1440 + 50));
+  read_all("parts");
+  append(rows(4 * 1440 + 50, 6 * 1440));
+  read_all("parts");
+  EXPECT_EQ(events("parts"), whole);
+}
+
+TEST_F(FacilityWatching, AClockSetBackIsToldInOneWarning) {
+  append(kHeader + rows(0, 2000) + rows(1880, 2100));
+  read_all("state");
+  ASSERT_EQ(notices_.size(), 1U) << joined(notices_);
+  EXPECT_NE(notices_[0].find("in.csv:2002: "), std::string::npos) << notices_[0];
+  EXPECT_NE(notices_[0].find("120 rows are not later"), std::string::npos) << notices_[0];
+}
+
+TEST_F(FacilityWatching, AStateOfTheFutureIsToldWithItsRemedy) {
+  append(kHeader + rows(5'000'000, 5'000'100));  // 2035
+  read_all("state");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 300);
+  read_all("state");
+  EXPECT_NE(joined(notices_).find("all 300 new rows lie more than a day before"), std::string::npos);
+  EXPECT_NE(joined(notices_).find("--state-dir"), std::string::npos);
+}
+
+TEST_F(FacilityWatching, LinesAreCountedFromTheFilesBeginningAlsoAfterARestart) {
+  append(kHeader + rows(0, 100));
+  read_all("state");
+  append("1767231600,many,1,2\n");
+  read_all("state");
+  EXPECT_NE(joined(notices_).find("in.csv:102: column 'it_w' is 'many'"), std::string::npos) << joined(notices_);
+}
+
+TEST_F(FacilityWatching, ASecondWatchOfAFolderIsRefused) {
+  append(kHeader + rows(0, 100));
+  {
+    const auto first = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+    ASSERT_TRUE(first) << first.error().message();
+    const auto second = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::refused);
+    const std::string said = second.error().message();
+    EXPECT_NE(said.find(dir_.file("state")), std::string::npos) << said;
+    EXPECT_NE(said.find(fmt::format("process {};", ::getpid())), std::string::npos) << said;
+  }
+  EXPECT_TRUE(FacilityWatch::open(options("state"), system_filesystem(), line_of)) << "the first has ended";
+}
+
+TEST_F(FacilityWatching, AStateIsNotGoneOnWithUnderAnotherReferenceOrMap) {
+  append(kHeader + rows(0, 100));
+  read_all("state");
+  const auto error_of = [&](const FacilityWatchOptions& given) {
+    const auto watch = FacilityWatch::open(given, system_filesystem(), line_of);
+    EXPECT_FALSE(watch);
+    EXPECT_TRUE(watch || watch.error().code == ErrorCode::input);
+    return watch ? "" : watch.error().message();
+  };
+  FacilityWatchOptions other = options("state");
+  other.causes.reference_time = Seconds(2 * 86400);
+  EXPECT_NE(error_of(other).find("--reference is 172800 s now, and was 86400 s"), std::string::npos) << error_of(other);
+  other = options("state");
+  other.map.columns = {{"time", {"time", 1, 0}}, {"it_w", {"it_w", 2, 0}}};
+  EXPECT_NE(error_of(other).find("--map is one of checksum"), std::string::npos) << error_of(other);
+  EXPECT_NE(error_of(other).find("--state-dir"), std::string::npos);
+  read_all("state");
+}
+
+TEST_F(FacilityWatching, AColumnThatVanishesWithTheFileIsNamedOnce) {
+  append(kHeader + rows(0, 100));
+  auto watch = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+  ASSERT_TRUE(watch) << watch.error().message();
+  ASSERT_TRUE(watch->poll());
+  EXPECT_EQ(joined(watch->notices()), "");
+  std::ofstream(dir_.file("next.csv")) << "time,it_w,ups_out_w\n1767232000,5,5\n";
+  ASSERT_EQ(std::rename(dir_.file("next.csv").c_str(), dir_.file("in.csv").c_str()), 0);
+  std::string said;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(watch->poll());
+    said += joined(watch->notices());
+  }
+  const std::size_t first = said.find("not any more: ups_in_w;");
+  EXPECT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("ups_in_w", first + 20), std::string::npos) << said;
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ std::vector<Stretch> frozen_stretches(std::span<const double> readings) {
   std::vector<Stretch> runs = runs_of(readings);
   if (runs.size() < kFewestRuns) return {};
   std::vector<double> lengths;
+  lengths.reserve(runs.size());
   for (const Stretch& run : runs) lengths.push_back(static_cast<double>(run.count));
   const double most = std::max(kFewest, kTimesUsual * quantile(lengths, kUsual));
   std::erase_if(runs, [&](const Stretch& run) { return static_cast<double>(run.count) <= most; });

@@ -158,7 +158,7 @@ Walk walk_of(const ResponseModel& response, std::span<const FacilityRecord> reco
     for (double& value : block.x) value /= count;
     block.beside /= count;
     block.part = std::min(static_cast<int>(kParts * ((block.at - first) / length)), kParts - 1);
-    made.blocks.push_back(std::move(block));
+    made.blocks.push_back(block);
     count = 0;
   }
   for (Capped& each : made.capped) each.x.resize(terms);

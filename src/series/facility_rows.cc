@@ -13,6 +13,15 @@ namespace flyball::series {
 namespace {
 
 constexpr std::size_t kShown = 5, kLongestShown = 40;
+/// A building is seldom out of sight for longer; a clock that is set wrong is by hours (a zone) up to decades.
+constexpr double kFarAheadNs = 86400e9;
+/// So many rows, one after the other, are no slip of a clock.
+constexpr std::size_t kConfirming = 20, kMostWaiting = 5 * kConfirming;
+
+/// As doubles: stamps of any year may meet, and whole numbers would overflow.
+bool far_ahead(WallTime later, WallTime earlier) {
+  return static_cast<double>(later.nanoseconds()) - static_cast<double>(earlier.nanoseconds()) > kFarAheadNs;
+}
 
 std::string shown(std::string_view cell) {
   return std::string(cell.substr(0, kLongestShown)) + (cell.size() > kLongestShown ? "…" : "");
@@ -228,10 +237,18 @@ Result<> FacilityRows::bind_columns(const FacilityMap& map) {
   return {};
 }
 
+std::vector<std::string> FacilityRows::known() const {
+  std::vector<std::string> names;
+  for (const Bound& bound : bound_) names.push_back(header_[bound.cell]);
+  return names;
+}
+
+std::string FacilityRows::cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const {
+  return fmt::format("{}:{}: column '{}' is '{}'", path_, line, shown(header_[cell]), shown(text));
+}
+
 void FacilityRows::example(std::uint64_t line, std::size_t cell, std::string_view text) {
-  if (counts_.examples.size() < kShown)
-    counts_.examples.push_back(
-        fmt::format("{}:{}: column '{}' is '{}'", path_, line, shown(header_[cell]), shown(text)));
+  if (counts_.examples.size() < kShown) counts_.examples.push_back(cell_text(line, cell, text));
 }
 
 Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std::uint64_t line,
@@ -277,34 +294,115 @@ Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std:
   return {};
 }
 
-Result<std::optional<FacilitySample>> FacilityRows::take(std::span<const std::string_view> cells, std::uint64_t line) {
+/// False: left out, and counted.
+Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std::uint64_t line,
+                                    FacilitySample& sample) {
   if (cells.size() != header_.size())
     return fail(ErrorCode::input, fmt::format("the row has {} cells and the header {}", cells.size(), header_.size()),
                 fmt::format("{}:{}", path_, line), "mend the row or take it out");
   const std::string_view stamp = trim(cells[time_]);
-  if (stamp == header_[time_]) return std::nullopt;  // the header once more
-  FacilitySample sample;
+  if (stamp == header_[time_]) return false;  // the header once more
   const char* const wrong = says_nothing(stamp) ? "empty" : stamps_.read(stamp, stamp_unit_, sample.at);
   if (wrong != nullptr) {
     const std::string_view why = wrong;
     if (why == "empty" || why.find("in the hour that the zone") != why.npos) {
       ++counts_.without_time;
       example(line, time_, stamp);
-      return std::nullopt;
+      return false;
     }
     return fail(ErrorCode::input, fmt::format("column '{}' is '{}': {}", header_[time_], shown(stamp), why),
                 fmt::format("{}:{}", path_, line), "write 2024-05-17T15:38:28Z, or seconds since 1970");
   }
   for (const Bound& bound : bound_) FLYBALL_TRY(read_cell(bound, trim(cells[bound.cell]), line, sample));
   std::erase_if(sample.jobs, [](const JobShare& job) { return job.type.empty() && job.phase == Phase::unknown; });
-  if (order_ == RowOrder::of_time && last_ && sample.at <= *last_) {
-    ++counts_.out_of_order;
-    example(line, time_, stamp);
-    return std::nullopt;
+  return true;
+}
+
+Result<std::span<FacilityRow>> FacilityRows::take(std::span<const std::string_view> cells, std::uint64_t line,
+                                                  std::uint64_t place) {
+  ready_.clear();
+  FacilityRow row{{}, place};
+  FLYBALL_ASSIGN(const bool usable, read_row(cells, line, row.sample));
+  if (!usable) return std::span<FacilityRow>();
+  if (order_ == RowOrder::any || (last_ && row.sample.at > *last_ && !far_ahead(row.sample.at, *last_))) {
+    // The clock is where it was: what waits was wrong.
+    while (!waiting_.empty()) set_aside_last();
+    last_ = row.sample.at;
+    ++counts_.rows;
+    ready_.push_back(std::move(row));
+  } else {
+    put_in_order({std::move(row), line, std::string(trim(cells[time_]))});
   }
-  last_ = sample.at;
-  ++counts_.rows;
-  return sample;
+  return std::span<FacilityRow>(ready_);
+}
+
+void FacilityRows::put_in_order(Waiting row) {
+  const WallTime at = row.row.sample.at;
+  if (last_ && at <= *last_) return not_later(row, *last_);
+  while (!waiting_.empty() && far_ahead(waiting_.back().row.sample.at, at)) set_aside_last();
+  if (!waiting_.empty() && at <= waiting_.back().row.sample.at) return not_later(row, waiting_.back().row.sample.at);
+  waiting_.push_back(std::move(row));
+  if (newest_run() >= kConfirming) return release(waiting_.size());
+  // Rows that are days apart each: many later ones confirm the first as well.
+  if (waiting_.size() > kMostWaiting) release(1);
+}
+
+void FacilityRows::not_later(const Waiting& row, WallTime than) {
+  ++counts_.out_of_order;
+  if (far_ahead(than, row.row.sample.at)) ++counts_.far_back;
+  if (counts_.first_back.empty()) counts_.first_back = cell_text(row.line, time_, row.stamp);
+  example(row.line, time_, row.stamp);
+}
+
+void FacilityRows::set_aside_last() {
+  ++counts_.ahead;
+  counts_.first_ahead = cell_text(waiting_.back().line, time_, waiting_.back().stamp);
+  waiting_.pop_back();
+}
+
+void FacilityRows::release(std::size_t count) {
+  for (; count > 0; --count) {
+    last_ = waiting_.front().row.sample.at;
+    ++counts_.rows;
+    ready_.push_back(std::move(waiting_.front().row));
+    waiting_.pop_front();
+  }
+}
+
+/// How many of those that wait, the newest of them, are less than a day apart each.
+std::size_t FacilityRows::newest_run() const {
+  std::size_t count = waiting_.empty() ? 0 : 1;
+  while (count > 0 && count < waiting_.size()) {
+    const std::size_t i = waiting_.size() - count;
+    if (far_ahead(waiting_[i].row.sample.at, waiting_[i - 1].row.sample.at)) break;
+    ++count;
+  }
+  return count;
+}
+
+std::span<FacilityRow> FacilityRows::finish() {
+  ready_.clear();
+  if (!last_) {
+    while (newest_run() < waiting_.size()) set_aside_last();
+    release(waiting_.size());
+  }
+  while (!waiting_.empty()) set_aside_last();
+  return ready_;
+}
+
+std::string to_text(const FacilityRowCounts& counts) {
+  std::string text;
+  const auto tell = [&](std::uint64_t count, const char* what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  tell(counts.impossible, "values are impossible and left out");
+  tell(counts.out_of_order, "rows are not later than the one before and left out");
+  tell(counts.ahead, "rows are more than a day ahead of those around them and set aside");
+  tell(counts.without_time, "rows have no time and are left out");
+  tell(counts.unknown_phases, "words are no phase that is known and count as unknown");
+  if (!counts.first_ahead.empty()) text += "; " + counts.first_ahead;
+  for (const std::string& example : counts.examples) text += "; " + example;
+  return text;
 }
 
 Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const FacilityMap& map,
@@ -329,10 +427,11 @@ Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const
     if (!row.defect.empty())
       return fail(ErrorCode::input, fmt::format("the row cannot be used: {}", row.defect),
                   fmt::format("{}:{}", path, row.line), "mend the row or take it out");
-    FLYBALL_ASSIGN(auto sample, rows->take(row.cells, row.line));
-    if (sample) each(std::move(*sample));
+    FLYBALL_ASSIGN(const std::span<FacilityRow> ready, rows->take(row.cells, row.line));
+    for (FacilityRow& each_row : ready) each(std::move(each_row.sample));
   }
   if (!rows) return fail(ErrorCode::input, "the file is empty", path, "give a CSV file with a header");
+  for (FacilityRow& each_row : rows->finish()) each(std::move(each_row.sample));
   if (const std::string damage = bytes.damage(); !damage.empty())
     return fail(ErrorCode::input, "the file is damaged: " + damage, path, "copy it again");
   FacilityRowCounts counts = rows->counts();

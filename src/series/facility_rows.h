@@ -5,12 +5,14 @@
 // without a value is a field without one; what cannot be read ends it with line, column, value and remedy.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/csv.h"
@@ -57,28 +59,52 @@ struct FacilityMap {
 enum class RowOrder : std::uint8_t { of_time, any };
 
 struct FacilityRowCounts {
-  std::uint64_t rows = 0;             ///< that became samples
-  std::uint64_t impossible = 0;       ///< values outside their column's range; the field is empty then
-  std::uint64_t out_of_order = 0;     ///< rows left out: not later than the one before
-  std::uint64_t without_time = 0;     ///< rows left out: no stamp, or one that names no instant
-  std::uint64_t unknown_phases = 0;   ///< words that are no phase; it is unknown then
-  bool cut = false;                   ///< the last line has no end and was left out
-  bool zone_assumed = false;          ///< stamps without zone were read as UTC
-  std::vector<std::string> examples;  ///< the first few, "FILE:12: column 'it_w' is '-3'"
+  std::uint64_t rows = 0;               ///< that became samples
+  std::uint64_t impossible = 0;         ///< values outside their column's range; the field is empty then
+  std::uint64_t out_of_order = 0;       ///< rows left out: not later than the one before
+  std::uint64_t far_back = 0;           ///< of these: more than a day before
+  std::uint64_t ahead = 0;              ///< rows set aside: more than a day ahead, and those after them were not
+  std::uint64_t without_time = 0;       ///< rows left out: no stamp, or one that names no instant
+  std::uint64_t unknown_phases = 0;     ///< words that are no phase; it is unknown then
+  bool cut = false;                     ///< the last line has no end and was left out
+  bool zone_assumed = false;            ///< stamps without zone were read as UTC
+  std::vector<std::string> examples;    ///< the first few, "FILE:12: column 'it_w' is '-3'"
+  std::string first_ahead, first_back;  ///< in the same words; empty if there are none
 };
 
+/// "3 values are impossible and left out; FILE:12: …"; empty if all was used.
+std::string to_text(const FacilityRowCounts& counts);
+
+/// A sample, and where its row is by whom it was read.
+struct FacilityRow {
+  FacilitySample sample;
+  std::uint64_t place = 0;
+};
+
+/// In order of time one wrong clock must not end it: the first rows, and those more than a day ahead of the one before,
+/// wait until enough rows follow them. What the rows after them go back behind is set aside.
 class FacilityRows {
  public:
   /// `path` is for messages. An error where neither time nor any known column is there, or a mapped one is missing.
   static Result<FacilityRows> bind(std::span<const std::string_view> header, const FacilityMap& map, std::string path,
                                    RowOrder order = RowOrder::of_time);
 
-  /// Nothing: the row was left out and counted. `line` is what messages say.
-  Result<std::optional<FacilitySample>> take(std::span<const std::string_view> cells, std::uint64_t line);
+  /// What can be used now, until the next call: nothing if the row waits, or was left out and counted; several if it
+  /// was waited for. `line` is what messages say, `place` comes back with the sample.
+  Result<std::span<FacilityRow>> take(std::span<const std::string_view> cells, std::uint64_t line,
+                                      std::uint64_t place = 0);
+  /// No row follows: the first ones need no others then; those that are ahead are set aside.
+  std::span<FacilityRow> finish();
+  /// Goes on behind what was read elsewhere: rows up to this time are not later.
+  void resume_after(WallTime at) { last_ = at; }
 
   std::size_t width() const { return header_.size(); }
   const FacilityRowCounts& counts() const { return counts_; }
+  /// And counts from nought again.
+  FacilityRowCounts take_counts() { return std::exchange(counts_, {}); }
   bool zone_assumed() const { return stamps_.assumed_utc(); }
+  /// Columns of the table that are read.
+  std::vector<std::string> known() const;
   /// Columns of the table that are none of ours.
   std::span<const std::string> unknown() const { return unknown_; }
 
@@ -92,7 +118,20 @@ class FacilityRows {
       : path_(std::move(path)), stamps_(std::move(stamps)), order_(order) {}
   Result<> bind_columns(const FacilityMap& map);
   Result<> read_cell(const Bound& bound, std::string_view cell, std::uint64_t line, FacilitySample& sample);
+  Result<bool> read_row(std::span<const std::string_view> cells, std::uint64_t line, FacilitySample& sample);
+  std::string cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const;
   void example(std::uint64_t line, std::size_t cell, std::string_view text);
+
+  struct Waiting {
+    FacilityRow row;
+    std::uint64_t line = 0;
+    std::string stamp;
+  };
+  void put_in_order(Waiting row);
+  void not_later(const Waiting& row, WallTime than);
+  void set_aside_last();
+  void release(std::size_t count);
+  std::size_t newest_run() const;
 
   std::string path_;
   StampReader stamps_;
@@ -102,7 +141,9 @@ class FacilityRows {
   std::vector<Bound> bound_;
   std::vector<std::string> unknown_;
   std::size_t time_ = 0;
-  std::optional<WallTime> last_;
+  std::optional<WallTime> last_;  ///< of the newest that was given
+  std::deque<Waiting> waiting_;   ///< in order of time
+  std::vector<FacilityRow> ready_;
   FacilityRowCounts counts_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -117,6 +119,61 @@ TEST(FacilityRows, WhatCannotBeIsLeftOutAndCounted) {
   EXPECT_EQ(counts->impossible, 1U);
   EXPECT_EQ(counts->out_of_order, 1U);
   EXPECT_EQ(counts->without_time, 1U);
+}
+
+/// A row a minute from `from` on.
+std::string minutes(WallTime from, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += format_rfc3339(from + Seconds(60.0 * i)) + ",5\n";
+  return text;
+}
+constexpr WallTime kBegin(1'767'225'600'000'000'000);
+constexpr Seconds kDay(86400);
+const std::string kHead = "time,it_w\n", kFuture = "2062-01-01T00:00:00Z,5\n";
+
+FacilityRowCounts counts_of(const std::string& text) {
+  const auto source = bytes_in_memory(text);
+  return read_facility(*source, ',', {}, "x.csv", [](const FacilitySample&) {}).value();
+}
+
+TEST(FacilityRows, ARowOfTheFutureCostsItselfWhereverItIs) {
+  for (int before = 0; before <= 60; ++before)
+    for (int wrong = 1; wrong <= 5; ++wrong) {
+      std::string text = kHead + minutes(kBegin, before);
+      for (int i = 0; i < wrong; ++i) text += kFuture;
+      text += minutes(kBegin + Seconds(60.0 * before), 60 - before);
+      const FacilityRowCounts counts = counts_of(text);
+      // Alone in its file, or before all others, it is as good as any.
+      EXPECT_EQ(counts.rows, 60U) << before << " before " << wrong;
+      EXPECT_EQ(counts.ahead + counts.out_of_order, static_cast<std::uint64_t>(wrong)) << before;
+      EXPECT_EQ(counts.first_ahead, fmt::format("x.csv:{}: column 'time' is '2062-01-01T00:00:00Z'", before + 2));
+    }
+  EXPECT_EQ(read(kHead + kFuture).size(), 1U) << "alone there is nothing that it is ahead of";
+}
+
+TEST(FacilityRows, ThreeDaysAheadOnceAndBackLosesNoOther) {
+  const std::string text =
+      kHead + minutes(kBegin, 100) + minutes(kBegin + 3 * kDay, 1) + minutes(kBegin + Seconds(6000), 100);
+  EXPECT_EQ(read(text).size(), 200U);
+}
+
+TEST(FacilityRows, AnOutageOfDaysIsSurvivedWithoutLosingARow) {
+  const WallTime again = kBegin + 5 * kDay;
+  EXPECT_EQ(read(kHead + minutes(kBegin, 100) + minutes(again, 50)).size(), 150U);
+  // Also one with a wrong stamp in it.
+  EXPECT_EQ(read(kHead + minutes(kBegin, 100) + minutes(again, 9) + kFuture + minutes(again + Seconds(540), 50)).size(),
+            159U);
+  EXPECT_EQ(
+      read(kHead + minutes(kBegin, 100) + minutes(again, 19) + kFuture + minutes(again + Seconds(1140), 50)).size(),
+      169U);
+}
+
+TEST(FacilityRows, AClockThatIsSetBackIsToldWithTheFirstRow) {
+  const FacilityRowCounts counts = counts_of(kHead + minutes(kBegin, 200) + minutes(kBegin + Seconds(4800), 200));
+  EXPECT_EQ(counts.rows, 280U);
+  EXPECT_EQ(counts.out_of_order, 120U);
+  EXPECT_EQ(counts.far_back, 0U);
+  EXPECT_EQ(counts.first_back, "x.csv:202: column 'time' is '2026-01-01T01:20:00.000Z'");
 }
 
 }  // namespace
