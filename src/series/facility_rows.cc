@@ -239,6 +239,7 @@ Result<> FacilityRows::bind_columns(const FacilityMap& map) {
 
 std::vector<std::string> FacilityRows::known() const {
   std::vector<std::string> names;
+  names.reserve(bound_.size());
   for (const Bound& bound : bound_) names.push_back(header_[bound.cell]);
   return names;
 }
