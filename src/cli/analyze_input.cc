@@ -275,6 +275,16 @@ Result<series::RateSeries> read_rate(const std::string& text, const std::string&
   }
   constexpr std::size_t kLargest = 64 << 20;
   FLYBALL_ASSIGN(const std::string csv, read_input(files, text, kLargest));
+  // Any second column would else be taken for a rate.
+  constexpr std::string_view kColumns = "time,per_kwh", kMark = "\xEF\xBB\xBF";
+  std::string_view header = std::string_view(csv).substr(0, csv.find('\n'));
+  if (header.starts_with(kMark)) header.remove_prefix(kMark.size());
+  std::string columns;
+  for (const std::string_view cell : split(header, ','))
+    columns += (columns.empty() ? "" : ",") + std::string(trim(cell).substr(0, 40));
+  if (columns != kColumns)
+    return fail(ErrorCode::input, fmt::format("the columns are '{}' and not '{}'", columns.substr(0, 200), kColumns),
+                fmt::format("{}, {}:1", flag, text), "name the columns so in the first line, and give no others");
   auto series = series::RateSeries::parse_csv(csv);
   if (!series) {
     Error error = series.error();

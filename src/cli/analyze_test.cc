@@ -128,6 +128,20 @@ TEST_F(Analyze, WhereThereIsNoPowerTheReasonsAreSaid) {
   EXPECT_EQ(run({"analyze", "energy", put("p.csv", node_power()), "--meter", "ac", "--price", dir_.file("absent")}), 2);
 }
 
+TEST_F(Analyze, ARateSeriesIsTakenFromItsOwnColumnsOnly) {
+  const std::string rows = "2020-01-01T00:00:00Z,380\n2021-01-01T00:00:00Z,380\n";
+  const auto priced = [&](const std::string& header) {
+    EXPECT_TRUE(files_.write_atomically("/r.csv", header + "\n" + rows));
+    return std::vector<std::string>{"analyze", "energy", put("p.csv", node_power()), "--meter", "ac",
+                                    "--price", "/r.csv"};
+  };
+  const std::string error = refused(priced("time,temperature_c"));
+  for (const char* part : {"r.csv:1", "'time,temperature_c'", "'time,per_kwh'"})
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  run(priced("\xEF\xBB\xBFtime, per_kwh\r"));
+  EXPECT_EQ(errors_.find("columns are"), std::string::npos) << errors_;
+}
+
 // 400 W and 600 W in turn, looked at only when it is 400: a counter knows better.
 TEST_F(Analyze, TheEnergyCounterCountsAndIntegratedPowerStandsBesideIt) {
   std::string text = "time,uuid,power_w,energy_j\n";

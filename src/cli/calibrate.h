@@ -37,6 +37,7 @@ struct PlantInput {
   std::vector<facility::PlantSample> samples;
   std::vector<std::string> warnings;
   std::uint64_t rows_left_out = 0;
+  std::string weather_covers;  ///< `coverage_of`
 };
 
 Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, const std::vector<std::string>& weather);
@@ -47,11 +48,14 @@ void tell(const Table& table, const std::string& path, std::vector<std::string>&
 Result<facility::Weather> read_weather(const std::vector<std::string>& files, const StampRule& stamp,
                                        const std::vector<std::string>& columns, bool fahrenheit,
                                        std::vector<std::string>& warnings);
+/// "air.csv covers 2024-01-01 to 2024-02-01": which files, and from when to when.
+std::string coverage_of(const std::vector<std::string>& files, const facility::Weather& weather);
 
 /// What became of a version.
 struct KeptVersion {
   std::string hash, parent, inputs_hash;
   bool reproduced = false;
+  bool only_said = false;  ///< --dry-run: nothing is kept
 };
 struct Learned {
   std::string subject;  ///< "plant NAME", "facility NAME"

@@ -6,6 +6,11 @@
 namespace flyball::cli {
 namespace {
 
+/// An empty word is a variable that a script did not set, and not the wish for nothing.
+std::string wrong_if_empty(const std::string& word) {
+  return word.empty() ? "it is empty; give it or leave it away" : "";
+}
+
 Result<> calibrate_fit(const CalibrateOptions& options, Context& context) {
   AnyMap map;
   if (!options.map.empty()) {
@@ -59,15 +64,20 @@ void add_calibrate_fit(Registry& registry) {
   command.add_option("--change-from", options->change_from, "Of a meter: the first day that is not as before")
       ->type_name("DATE");
   command.add_option("--change-to", options->change_to, "The first day after the change")->type_name("DATE");
-  command.add_option("--keep", options->keep, "Keep what was learned as a version in the ledger")->type_name("REASON");
+  command.add_option("--keep", options->keep, "Keep what was learned as a version in the ledger")
+      ->type_name("REASON")
+      ->check(wrong_if_empty);
   command.add_option("--reproduce", options->reproduce, "Make this kept version again, to the last bit, or fail")
-      ->type_name("HASH");
+      ->type_name("HASH")
+      ->check(wrong_if_empty);
   command
       .add_option("--delay", options->delay, "Foretold from what ended so long before; default 24h, of a building 6h")
       ->type_name("TIME");
   command.add_option("--phases", options->phases, "Of a building: which phase the job was in, with start and stop")
       ->type_name("FILE");
-  command.add_option("--report", options->report, "Of a building: also write an HTML page")->type_name("FILE");
+  command.add_option("--report", options->report, "Of a building: also write an HTML page")
+      ->type_name("FILE")
+      ->check(wrong_if_empty);
   command.add_option("--feed-rating", options->feed_rating, "Of a building: how much IT this feed carries")
       ->type_name("POWER");
   command.add_option("--cooling-rating", options->cooling_rating, "and this cooling, in heat")->type_name("POWER");

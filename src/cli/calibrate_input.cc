@@ -46,6 +46,15 @@ Result<facility::Weather> read_weather(const std::vector<std::string>& files, co
   return facility::Weather(std::move(points));
 }
 
+std::string coverage_of(const std::vector<std::string>& files, const facility::Weather& weather) {
+  std::string names;
+  for (const std::string& file : files) names += (names.empty() ? "" : ", ") + file;
+  const char* verb = files.size() == 1 ? "covers" : "cover";
+  if (weather.size() == 0) return fmt::format("{} {} nothing", names, verb);
+  return fmt::format("{} {} {} to {}", names, verb, format_rfc3339(weather.points().front().at),
+                     format_rfc3339(weather.points().back().at));
+}
+
 Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, const std::vector<std::string>& weather) {
   if (map.units.size() > facility::kMostUnits)
     return fail(ErrorCode::input,
@@ -56,6 +65,7 @@ Result<PlantInput> read_plant(const std::string& path, const PlantMap& map, cons
   if (map.wet_bulb.empty()) columns = {map.dry_bulb, map.humidity};
   FLYBALL_ASSIGN(const facility::Weather air, read_weather(weather, {map.weather_time, map.zone, Fold::earlier},
                                                            columns, map.fahrenheit, input.warnings));
+  input.weather_covers = coverage_of(weather, air);
   std::vector<WantedColumn> wanted = {
       {map.load, -0.05 * kMostWatts / map.load_unit.value(), kMostWatts / map.load_unit.value()},
       {map.power, 0, kMostWatts / map.power_unit.value()}};

@@ -61,10 +61,21 @@ struct Calibration {
   bool on_training = false;  ///< no other data were given: the second half is foretold from the first
 };
 
+/// Hours that the meters saw and the weather did not.
+struct Unweathered {
+  std::size_t hours = 0, of = 0;
+  std::string weather_covers;
+
+  std::string text() const {
+    return fmt::format("{} of {} hours ({}) have no weather: {}", hours, of,
+                       format_percent(static_cast<double>(hours) / static_cast<double>(of), 0), weather_covers);
+  }
+};
+
 /// Samples of all files together, in order of time.
 Result<facility::Intervals> read_intervals(const std::vector<std::string>& files, const PlantMap& map,
-                                           const std::vector<std::string>& weather,
-                                           std::vector<std::string>& warnings) {
+                                           const std::vector<std::string>& weather, std::vector<std::string>& warnings,
+                                           Unweathered& unweathered) {
   std::vector<facility::PlantSample> samples;
   for (const std::string& file : files) {
     FLYBALL_ASSIGN(PlantInput input, read_plant(file, map, weather));
@@ -72,18 +83,32 @@ Result<facility::Intervals> read_intervals(const std::vector<std::string>& files
     for (std::string& warning : input.warnings)
       if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
         warnings.push_back(std::move(warning));
+    unweathered.weather_covers = input.weather_covers;
   }
   const auto earlier = [](const auto& a, const auto& b) { return a.at < b.at; };
   std::stable_sort(samples.begin(), samples.end(), earlier);
   facility::IntervalRule rule;
   rule.least_load = map.least_load;
-  return facility::intervals_of(samples, rule);
+  facility::Intervals made = facility::intervals_of(samples, rule);
+  unweathered.hours = made.without_weather;
+  unweathered.of = made.counted.size() + made.idle.size() + made.too_few_samples + made.without_weather;
+  return made;
 }
 
-void tell_apart(const char* what, const facility::Intervals& intervals, std::vector<std::string>& warnings) {
-  if (intervals.without_weather > 0)
-    warnings.push_back(fmt::format("{}: {} hours have no weather and are not counted; name its files with --weather",
-                                   what, intervals.without_weather));
+void tell_apart(const char* what, const Unweathered& unweathered, std::vector<std::string>& warnings) {
+  if (unweathered.hours > 0)
+    warnings.push_back(
+        fmt::format("{}: {}; they are not counted, name their files with --weather", what, unweathered.text()));
+}
+
+/// Too few hours are no fault of the plant's file where its weather is missing.
+Error blame(Error error, const Unweathered& unweathered, const std::string& path) {
+  error.where = path;
+  if (unweathered.hours == 0) return error;
+  error.what += "; " + unweathered.text();
+  error.where = "--weather";
+  error.remedy = fmt::format("name the files of the outdoor air of {}", path);
+  return error;
 }
 
 /// Where no other data are given, the second half of the training is foretold from the first.
@@ -114,6 +139,16 @@ void foretell(Calibration& made, const facility::PlantBaseline& fitted) {
   made.air_spread = still.air_spread();
 }
 
+/// With a delay as long as the training nothing is learned yet when the last hour of it is foretold.
+Result<> check_delay(const Calibration& made) {
+  const Seconds length = made.train.counted.back().start + kHour - made.train.counted.front().start;
+  if (made.delay < length) return {};
+  return fail(ErrorCode::input,
+              fmt::format("a delay of {} is not shorter than the training, which is {} long{}", format(made.delay),
+                          format(length), made.on_training ? " (the first half of the file)" : ""),
+              "--delay", "give a shorter delay or a longer training");
+}
+
 Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& map, Context& context) {
   Calibration made;
   auto delay = parse_seconds(options.delay.empty() ? "24h" : options.delay);
@@ -126,26 +161,29 @@ Result<Calibration> calibrate(const CalibrateOptions& options, const PlantMap& m
     return fail(ErrorCode::input, "there is no weather", "--weather", "name the files of the outdoor air");
   if (!(made.delay >= Seconds(0)) || made.delay > Seconds(365 * 86400.0))
     return fail(ErrorCode::input, "the delay is not between 0 and a year", "--delay");
-  FLYBALL_ASSIGN(made.train, read_intervals({options.train}, map, options.weather, made.warnings));
-  tell_apart("training", made.train, made.warnings);
+  Unweathered of_train, of_test;
+  FLYBALL_ASSIGN(made.train, read_intervals({options.train}, map, options.weather, made.warnings, of_train));
+  tell_apart("training", of_train, made.warnings);
   made.on_training = options.evaluate.empty();
   if (made.on_training) {
     hold_half(made.train, made.test);
+    of_test = of_train;
   } else {
-    FLYBALL_ASSIGN(made.test, read_intervals(options.evaluate, map, options.weather, made.warnings));
-    tell_apart("evaluation", made.test, made.warnings);
+    FLYBALL_ASSIGN(made.test, read_intervals(options.evaluate, map, options.weather, made.warnings, of_test));
+    tell_apart("evaluation", of_test, made.warnings);
   }
   if (made.test.counted.empty())
-    return fail(ErrorCode::input, "no hour is left to evaluate", made.on_training ? options.train : options.evaluate[0],
-                "an hour needs four samples, weather, and a load above plant.least_load");
+    return fail(blame({ErrorCode::input,
+                       "no hour is left to evaluate",
+                       {},
+                       "an hour needs four samples, weather, and a load above plant.least_load"},
+                      of_test, made.on_training ? options.train : options.evaluate[0]));
   facility::PlantOptions plant;
   plant.delay = made.delay;
   plant.length = kHour;
   auto fitted = facility::PlantBaseline::fit(made.train.counted, plant);
-  if (!fitted) {
-    fitted.error().where = options.train;
-    return fail(std::move(fitted.error()));
-  }
+  if (!fitted) return fail(blame(std::move(fitted.error()), of_train, options.train));
+  FLYBALL_TRY(check_delay(made));
   foretell(made, *fitted);
   made.train_hours = made.train.counted.size();
   // What is kept has learned all of the training, also where half of it was foretold above.

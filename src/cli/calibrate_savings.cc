@@ -83,10 +83,16 @@ std::vector<Piece> pieces_of(const Table& table, Joules unit) {
   return made;
 }
 
+/// Days that cannot be used, and why.
+struct LeftOut {
+  std::size_t incomplete = 0;       ///< of the meter
+  std::size_t without_weather = 0;  ///< whole, but the air of an hour or more is not known
+};
+
 /// Days as the meter has them, or put together of shorter pieces from the first one's time of day on; only whole ones
 /// of which the air of each hour is known.
 Result<std::vector<facility::MeterDay>> days_of(const std::vector<Piece>& pieces, const facility::Weather& weather,
-                                                const std::string& path, std::size_t& incomplete) {
+                                                const std::string& path, LeftOut& left_out) {
   std::vector<facility::MeterDay> days;
   if (pieces.empty()) return days;
   const double usual = pieces.front().length.value();
@@ -104,7 +110,7 @@ Result<std::vector<facility::MeterDay>> days_of(const std::vector<Piece>& pieces
     if (whole && !day.air.empty())
       days.push_back(std::move(day));
     else
-      ++incomplete;
+      ++left_out.without_weather;
   };
   constexpr double kDaily = 0.8 * kDay;
   if (usual > kDaily) {
@@ -124,7 +130,7 @@ Result<std::vector<facility::MeterDay>> days_of(const std::vector<Piece>& pieces
     if (covered > kDay - 0.5 * usual)
       add(start, kDay, energy);
     else
-      ++incomplete;
+      ++left_out.incomplete;
   }
   return days;
 }
@@ -132,9 +138,40 @@ Result<std::vector<facility::MeterDay>> days_of(const std::vector<Piece>& pieces
 struct Savings {
   Change change;
   facility::AvoidedEnergy avoided;
-  std::size_t incomplete = 0, of_the_change = 0;
+  LeftOut left_out;
+  std::size_t of_the_change = 0;
+  std::size_t negative_before = 0, negative_after = 0;  ///< intervals, on either side of the change
+  std::string weather_covers;
   std::vector<std::string> warnings;
 };
+
+/// A meter that runs backwards is exchanged, turned round or wrong: such rows are no use, and a reason not to claim.
+void leave_out_negatives(const std::string& path, Table& table, Savings& made) {
+  const TableRow* first = nullptr;
+  for (const TableRow& row : table.rows) {
+    if (row.values[0] >= 0) continue;
+    if (first == nullptr) first = &row;
+    ++(row.at < made.change.from ? made.negative_before : made.negative_after);
+  }
+  if (first == nullptr) return;
+  made.warnings.push_back(fmt::format("{}: {} rows are below zero and left out, the first in line {}: {}", path,
+                                      made.negative_before + made.negative_after, first->line, first->values[0]));
+  std::erase_if(table.rows, [](const TableRow& row) { return row.values[0] < 0; });
+}
+
+/// Where too few days are left, what became of the others.
+std::string causes_of(const Savings& made) {
+  std::string text;
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) text += fmt::format("; {} {}", count, what);
+  };
+  add(made.negative_before + made.negative_after, "intervals are below zero");
+  add(made.left_out.incomplete, "days are incomplete");
+  add(made.left_out.without_weather, "days have no weather");
+  if (made.left_out.without_weather > 0) text += fmt::format(" ({})", made.weather_covers);
+  add(made.of_the_change, "are days of the change");
+  return text;
+}
 
 Result<Savings> savings(const CalibrateOptions& options, const MeterMap& map) {
   Savings made;
@@ -144,10 +181,18 @@ Result<Savings> savings(const CalibrateOptions& options, const MeterMap& map) {
   FLYBALL_ASSIGN(const facility::Weather air, read_weather(options.weather, {map.weather_time, map.zone, Fold::earlier},
                                                            {map.dry_bulb}, map.fahrenheit, made.warnings));
   constexpr double kMostJoules = 1e15;
-  FLYBALL_ASSIGN(const Table table, read_table(options.train, {map.start, map.zone, Fold::earlier},
-                                               {{map.energy, 0, kMostJoules / map.energy_unit.value()}}));
+  const double most = kMostJoules / map.energy_unit.value();
+  FLYBALL_ASSIGN(Table table,
+                 read_table(options.train, {map.start, map.zone, Fold::earlier}, {{map.energy, -most, most}}));
   tell(table, options.train, made.warnings);
-  FLYBALL_ASSIGN(const auto days, days_of(pieces_of(table, map.energy_unit), air, options.train, made.incomplete));
+  leave_out_negatives(options.train, table, made);
+  FLYBALL_ASSIGN(const auto days, days_of(pieces_of(table, map.energy_unit), air, options.train, made.left_out));
+  made.weather_covers = coverage_of(options.weather, air);
+  if (const std::size_t bare = made.left_out.without_weather; bare > 0)
+    made.warnings.push_back(fmt::format(
+        "{} of {} days ({}) have no weather: {}; they are not counted, name their files with --weather", bare,
+        bare + days.size(), format_percent(static_cast<double>(bare) / static_cast<double>(bare + days.size()), 0),
+        made.weather_covers));
   std::vector<facility::MeterDay> baseline, reporting;
   for (const facility::MeterDay& day : days) {
     // Its middle tells the date, whatever the zone.
@@ -162,9 +207,15 @@ Result<Savings> savings(const CalibrateOptions& options, const MeterMap& map) {
   auto avoided = facility::avoided_energy(baseline, reporting);
   if (!avoided) {
     avoided.error().where = options.train;
+    avoided.error().what += causes_of(made);
     return fail(std::move(avoided.error()));
   }
   made.avoided = std::move(*avoided);
+  if (made.negative_before + made.negative_after > 0)
+    made.avoided.disqualified.push_back(
+        {"negative_energy", fmt::format("{} intervals before the change and {} after it are below zero; find out why, "
+                                        "and mend or take out these days",
+                                        made.negative_before, made.negative_after)});
   return made;
 }
 
@@ -178,7 +229,7 @@ report::Json document(const CalibrateOptions& options, const MeterMap& map, cons
   json["change_to"] = report::time(made.change.to);
   json["baseline_days"] = a.baseline_days;
   json["reporting_days"] = a.reporting_days;
-  json["incomplete_days"] = made.incomplete;
+  json["incomplete_days"] = made.left_out.incomplete + made.left_out.without_weather;
   json["change_days"] = made.of_the_change;
   report::Json model = report::Json::object();
   model["base_j_per_day"] = report::number(a.model.base.value());

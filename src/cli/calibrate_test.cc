@@ -9,6 +9,8 @@
 #include "base/golden.h"
 #include "base/random.h"
 #include "cli/program_test_support.h"
+#include "cli/run.h"
+#include "ledger/sqlite.h"
 #include "report/json.h"
 
 namespace flyball::cli {
@@ -145,6 +147,54 @@ TEST_F(Calibrate, AKeptVersionIsMadeAgainByItsHash) {
   EXPECT_NE(refused(fit(train, "--reproduce", "ffffffffffffffff")).find("no baseline"), std::string::npos);
 }
 
+TEST_F(Calibrate, AVersionIsFoundInAnyCaseAndADifferingOptionIsNamed) {
+  std::vector<std::string> fit = {"calibrate",
+                                  "fit",
+                                  put("train.csv", plant(0, 14)),
+                                  "--weather",
+                                  put("air.csv", weather(14)),
+                                  "--state-dir",
+                                  dir_.path(),
+                                  "--keep",
+                                  "first"};
+  std::vector<std::string> dry = fit;
+  dry.emplace_back("--dry-run");
+  EXPECT_NE(text(dry).find("Would be kept: version "), std::string::npos) << out();
+  std::string hash = json(fit)["version"]["hash"];
+  for (char& c : hash) c = static_cast<char>(c >= 'a' && c <= 'f' ? c - 'a' + 'A' : c);
+  fit[7] = "--reproduce";
+  fit[8] = hash;
+  EXPECT_NE(text(fit).find("Made again: version "), std::string::npos);
+  std::vector<std::string> later = fit;
+  for (const char* word : {"--delay", "12h"}) later.emplace_back(word);
+  EXPECT_EQ(run(later), 1);
+  EXPECT_NE(errors_.find("--delay differs: it was 1.00 d, this is 12.00 h"), std::string::npos) << errors_;
+  for (const char* flag : {"--reproduce", "--keep", "--report"}) {
+    std::vector<std::string> empty(fit.begin(), fit.begin() + 7);
+    for (const char* word : {flag, ""}) empty.emplace_back(word);
+    EXPECT_NE(refused(empty).find(flag), std::string::npos) << errors_;
+  }
+}
+
+TEST_F(Calibrate, AChangedVersionIsNotUsed) {
+  const std::string train = put("train.csv", plant(0, 14)), air = put("air.csv", weather(14)), state = dir_.path();
+  std::vector<std::string> fit = {"calibrate", "fit", train, "--weather", air, "--state-dir", state, "--keep", "first"};
+  const std::string hash = json(fit)["version"]["hash"];
+  const std::string path = ledger_path_of(state);
+  auto database = ledger::Database::open(path, ledger::Database::Mode::read_write).value();
+  for (const char* sql : {"UPDATE baselines SET content = content || 'relief 1 - 0.5 0.4 0.6 0.9'",
+                          "UPDATE baselines SET content = substr(content, 1, 40)"}) {
+    ASSERT_TRUE(database.execute(sql));
+    EXPECT_EQ(run({"run", "--duration", "1min", "--state-dir", state, "--facility", hash}), 1);
+    for (const std::string& part : {path, hash, std::string("backup")})
+      EXPECT_NE(errors_.find(part), std::string::npos) << errors_;
+    fit[7] = "--reproduce";
+    fit[8] = hash;
+    EXPECT_EQ(run(fit), 1);
+    EXPECT_NE(errors_.find("was changed"), std::string::npos) << errors_;
+  }
+}
+
 /// Bar H1 on the measured plant.
 TEST_F(Calibrate, CoolingPlantByTheHourADayAhead) {
   const std::string folder = shared_data_folder();
@@ -201,6 +251,70 @@ TEST_F(Calibrate, AMeterNeedsTheDaysOfItsChange) {
   EXPECT_NE(refused({"calibrate", "fit", file, "--change-from", "2024-01-15"}).find("--weather"), std::string::npos);
   EXPECT_NE(refused({"calibrate", "fit", file, "--weather", weather, "--change-from", "2024-01-15"}).find("14 days"),
             std::string::npos);
+}
+
+/// A year of a meter by the day, each with what `use` says, and the air of its hours.
+template <typename Use>
+std::string meter_year(const Use& use) {
+  std::string text = "start,value\n";
+  for (int d = 0; d < 366; ++d) text += fmt::format("{},{}\n", 1'704'067'200 + 86'400 * d, use(d));
+  return text;
+}
+std::string air_year(int days = 366) {
+  std::string text = "dt,tempF\n";
+  for (int h = 0; h < days * 24; ++h)
+    text += fmt::format("{},{:.1f}\n", 1'704'067'200 + 3'600 * h,
+                        50 - 25 * std::cos(2 * std::numbers::pi * h / 8766) + 8 * std::sin(h % 24 * 0.26));
+  return text;
+}
+double usual_use(int d) { return 60 + 20 * std::cos(2 * std::numbers::pi * d / 366) + 0.37 * (d * 7 % 11); }
+
+TEST_F(Calibrate, ABrokenMeterIsNoClaim) {
+  const std::string air = put("w.csv", air_year());
+  const auto fit = [&](const std::string& meter) {
+    return std::vector<std::string>{"calibrate", "fit",           put("m.csv", meter), "--weather",
+                                    air,         "--change-from", "2024-10-01"};
+  };
+  const auto from = [](int first, double value) {
+    return meter_year([&](int d) { return d >= first ? value : usual_use(d); });
+  };
+  const std::string dead = text(fit(from(274, 0)));
+  EXPECT_NE(dead.find("Not to be claimed (meter_reads_zero): "), std::string::npos) << dead;
+  EXPECT_NE(text(fit(from(350, 0))).find("meter_reads_zero"), std::string::npos);
+  EXPECT_NE(text(fit(from(274, 60))).find("meter_stands_still"), std::string::npos);
+  EXPECT_EQ(text(fit(from(400, 0))).find("(meter_"), std::string::npos);
+  EXPECT_NE(text(fit(from(350, -5))).find("negative_energy"), std::string::npos);
+  EXPECT_NE(errors_.find("m.csv: 16 rows are below zero and left out, the first in line 352: -5"), std::string::npos)
+      << errors_;
+  const std::string backwards = refused(fit(from(0, -5)));
+  EXPECT_NE(backwards.find("0 days of baseline and 0 of reporting; 366 intervals are below zero"), std::string::npos)
+      << backwards;
+}
+
+TEST_F(Calibrate, WeatherThatDoesNotMatchIsNamedWithWhatItCovers) {
+  const std::string train = put("train.csv", plant(0, 14));
+  const std::string error = refused({"calibrate", "fit", train, "--weather", put("day.csv", weather(1))});
+  for (const char* part : {"312 of 336 hours (93 %) have no weather",
+                           "day.csv covers 2024-01-01T00:00:07.000Z to 2024-01-01T23:30:07.000Z", "--weather"})
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  const auto most = json({"calibrate", "fit", train, "--weather", put("ten.csv", weather(10))});
+  EXPECT_NE(most["warnings"].dump().find("training: 96 of 336 hours (29 %) have no weather"), std::string::npos)
+      << most["warnings"];
+  std::vector<std::string> fit = {"calibrate",  "fit",       put("m.csv", meter_year(usual_use)), "--change-from",
+                                  "2024-08-01", "--weather", put("some.csv", air_year(250))};
+  const auto meter = json(fit);
+  EXPECT_NE(meter["warnings"].dump().find("116 of 366 days (32 %) have no weather: "), std::string::npos)
+      << meter["warnings"];
+  fit.back() = put("few.csv", air_year(5));
+  EXPECT_NE(refused(fit).find("5 days of baseline and 0 of reporting; 361 days have no weather ("), std::string::npos)
+      << errors_;
+}
+
+TEST_F(Calibrate, ADelayAsLongAsTheTrainingIsRefused) {
+  const std::string error = refused(
+      {"calibrate", "fit", put("train.csv", plant(0, 14)), "--weather", put("air.csv", weather(14)), "--delay", "8d"});
+  for (const char* part : {"8.00 d", "7.00 d", "first half", "--delay"})
+    EXPECT_NE(error.find(part), std::string::npos) << error;
 }
 
 }  // namespace

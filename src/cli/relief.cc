@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/kept_version.h"
 #include "ledger/ledger.h"
 
 namespace flyball::cli {
@@ -81,7 +82,7 @@ Result<std::optional<report::CoolingRelief>> read_relief(const ReliefOptions& op
     FLYBALL_ASSIGN(air, parse_air(options.wet_bulb));
   }
   FLYBALL_ASSIGN(auto ledger, ledger::Ledger::open_read_only(ledger_path));
-  FLYBALL_ASSIGN(const ledger::BaselineRow kept, ledger.baseline(options.facility));
+  FLYBALL_ASSIGN(const ledger::BaselineRow kept, kept_version(ledger, options.facility));
   FLYBALL_ASSIGN(report::CoolingRelief made, relief_of(kept.content, air));
   made.basis = fmt::format("{}, version {}, {}", kept.subject, kept.hash.substr(0, 12), made.basis);
   return made;

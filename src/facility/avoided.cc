@@ -25,6 +25,12 @@ constexpr double kUncertaintyLevel = 0.68, kMostUncertainty = 0.5;  // ASHRAE 14
 constexpr double kAirBeyond = 2;                                    // K
 constexpr double kMostBeyond = 0.02;                                // of the reporting hours
 
+// What only a meter that is dead or stands still shows; one that is coarse repeats itself more often.
+constexpr double kFewestEqual = 3;
+constexpr double kUsual = 0.99, kTimesUsual = 3,
+                 kMostEqual = 0.5;          // three times what 99 of 100 runs are, or half of a period
+constexpr double kZeroWhereExpected = 0.5;  // of the mean day: a gas meter rests in summer
+
 constexpr std::size_t kColumns = 5;
 using Row = std::array<double, kColumns>;
 
@@ -216,6 +222,66 @@ void disqualify(AvoidedEnergy& made, std::span<const MeterDay> baseline, std::sp
                                         format_percent(made.saved_fraction.value), format_percent(half_width_68)));
 }
 
+/// Runs of days of exactly one use; days of no use are not looked at.
+struct Runs {
+  std::vector<double> lengths;
+  std::size_t longest = 0;
+  Joules repeated;  ///< of the longest
+};
+
+Runs runs_of(std::span<const MeterDay> days) {
+  Runs made;
+  std::size_t run = 0;
+  for (std::size_t i = 0; i < days.size(); ++i) {
+    if (days[i].energy == Joules(0)) continue;
+    run = run > 0 && i > 0 && days[i].energy == days[i - 1].energy ? run + 1 : 1;
+    if (run == 1) made.lengths.push_back(0);
+    made.lengths.back() += 1;
+    if (run <= made.longest) continue;
+    made.longest = run;
+    made.repeated = days[i].energy;
+  }
+  return made;
+}
+
+/// Days that say nothing although the baseline expects much.
+std::size_t dead_days(const DegreeModel& model, std::span<const MeterDay> days, Joules mean) {
+  return static_cast<std::size_t>(std::count_if(days.begin(), days.end(), [&](const MeterDay& day) {
+    return day.energy == Joules(0) && model.day(day) > mean * kZeroWhereExpected;
+  }));
+}
+
+/// A dead meter looks like a saving of all, one that stands still like any.
+void disqualify_meter(AvoidedEnergy& made, std::span<const MeterDay> baseline, std::span<const MeterDay> reporting,
+                      Joules mean) {
+  const std::size_t dead_before = dead_days(made.model, baseline, mean),
+                    dead_after = dead_days(made.model, reporting, mean);
+  if (dead_before + dead_after > 0)
+    made.disqualified.push_back(
+        {"meter_reads_zero",
+         fmt::format("the meter reads 0 on {} days of the baseline and {} of the reporting days, where the baseline "
+                     "expects use; find out whether it was dead, and take these days out",
+                     dead_before, dead_after)});
+  const Runs before = runs_of(baseline), after = runs_of(reporting);
+  std::vector<double> lengths = before.lengths;
+  lengths.insert(lengths.end(), after.lengths.begin(), after.lengths.end());
+  const double usual = lengths.empty() ? 0 : quantile(lengths, kUsual);
+  const auto stands_still = [&](const Runs& runs, std::size_t of) {
+    const auto longest = static_cast<double>(runs.longest);
+    return longest >= kFewestEqual &&
+           (longest > kMostEqual * static_cast<double>(of) || longest >= kTimesUsual * usual);
+  };
+  const auto add = [&](const char* period, const Runs& runs) {
+    made.disqualified.push_back(
+        {"meter_stands_still",
+         fmt::format("the meter repeats {} on {} days of the {} in a row; find out whether it stood still, and take "
+                     "these days out",
+                     format(runs.repeated), runs.longest, period)});
+  };
+  if (stands_still(before, baseline.size())) add("baseline", before);
+  if (stands_still(after, reporting.size())) add("reporting time", after);
+}
+
 }  // namespace
 
 Joules DegreeModel::day(const MeterDay& day) const {
@@ -277,6 +343,7 @@ Result<AvoidedEnergy> avoided_energy(std::span<const MeterDay> baseline, std::sp
   const double whole = made.predicted.value();
   made.saved_fraction = {avoided / whole, (avoided - half) / whole, (avoided + half) / whole, options.level};
   disqualify(made, baseline, reporting, student_t(kUncertaintyLevel, free) * sd / whole);
+  disqualify_meter(made, baseline, reporting, Joules(spread.mean()));
   return made;
 }
 

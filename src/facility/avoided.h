@@ -33,7 +33,7 @@ struct DegreeModel {
 };
 
 struct Disqualification {
-  std::string code;  ///< stable: "too_few_days", "poor_fit", "weather_not_covered", …
+  std::string code;  ///< stable: "too_few_days", "poor_fit", "meter_reads_zero", …
   std::string what;
 };
 

@@ -87,6 +87,51 @@ TEST(Avoided, SaysWhyNothingMayBeClaimed) {
   EXPECT_FALSE(avoided_energy(year, {}));
 }
 
+TEST(Avoided, ADeadMeterAndOneThatStandsStillSaveNothing) {
+  const auto codes = [](std::span<const MeterDay> before, std::span<const MeterDay> after) {
+    std::vector<std::string> found;
+    const AvoidedEnergy made = avoided_energy(before, after).value();
+    for (const auto& why : made.disqualified)
+      if (why.code.starts_with("meter_")) found.push_back(why.code);
+    return found;
+  };
+  const auto with = [](std::vector<MeterDay> days, std::size_t first, std::size_t count, Joules energy) {
+    for (std::size_t i = first; i < first + count; ++i) days[i].energy = energy;
+    return days;
+  };
+  const std::vector<std::string> none, zero = {"meter_reads_zero"}, still = {"meter_stands_still"};
+  const auto before = building(0, 365, 1, 0.05, 0, 1), after = building(380, 365, 0.8, 0.05, 0, 2);
+  EXPECT_EQ(codes(before, after), none);
+  EXPECT_EQ(codes(before, with(after, 0, 365, Joules(0))), zero);
+  EXPECT_EQ(codes(before, with(after, 344, 21, Joules(0))), zero);
+  EXPECT_EQ(codes(with(before, 300, 21, Joules(0)), after), zero);
+  EXPECT_EQ(codes(before, with(after, 0, 365, Joules(2e8))), still);
+  EXPECT_EQ(codes(before, with(after, 100, 3, Joules(2e8))), still);
+  EXPECT_EQ(codes(with(before, 100, 5, Joules(2e8)), after), still);
+}
+
+// A coarse meter repeats itself by chance, and a boiler's rests in summer: neither is broken.
+TEST(Avoided, ACoarseMeterAndOneAtRestAreNotBroken) {
+  const auto coarse = [](std::vector<MeterDay> days) {
+    for (MeterDay& day : days) day.energy = Joules(5e7 * std::round(day.energy.value() / 5e7));
+    return days;
+  };
+  const auto boiler = [](std::vector<MeterDay> days, double factor) {
+    Random random(11);
+    for (MeterDay& day : days) {
+      double below = 0;
+      for (const Celsius air : day.air) below += std::max(15 - air.value(), 0.0) / 24;
+      day.energy = Joules(1e8 * factor * below * (1 + 0.02 * random.normal()));
+    }
+    return days;
+  };
+  const auto before = building(0, 365, 1, 0.05, 0, 1), after = building(380, 365, 0.8, 0.05, 0, 2);
+  for (const auto& [one, other] : {std::pair(coarse(before), coarse(after)), {boiler(before, 1), boiler(after, 0.8)}}) {
+    const AvoidedEnergy made = avoided_energy(one, other).value();
+    EXPECT_TRUE(made.disqualified.empty()) << made.disqualified[0].what;
+  }
+}
+
 TEST(Avoided, ABuildingWithoutCoolingHasNone) {
   auto cold = building(0, 365, 1, 0.02, 0, 8), later = building(380, 365, 0.9, 0.02, 0, 9);
   for (auto* days : {&cold, &later})

@@ -30,6 +30,8 @@ class Weather {
   /// now is not known.
   std::optional<Celsius> felt(WallTime time) const;
   std::size_t size() const { return points_.size(); }
+  /// In order of time.
+  std::span<const WeatherPoint> points() const { return points_; }
 
  private:
   std::vector<WeatherPoint> points_;
