@@ -33,22 +33,22 @@ CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, con
   return *command.add_option("--seed", seed, text)->check(wrong_seed);
 }
 
-Result<Seconds> parse_duration(const std::string& text) {
+Result<Seconds> parse_duration(const std::string& text, const std::string& option) {
   auto duration = parse_seconds(text);
   if (!duration) {
-    duration.error().where = "--duration";
+    duration.error().where = option;
     return duration;
   }
   if (*duration > Seconds(0) && *duration <= kLongest) return duration;
-  return fail(ErrorCode::input, fmt::format("'{}' is not above 0 and at most {}", text, format(kLongest)), "--duration",
+  return fail(ErrorCode::input, fmt::format("'{}' is not above 0 and at most {}", text, format(kLongest)), option,
               "write a time such as 30min, 6h or 7d");
 }
 
-Result<> check_report_path(const std::string& path) {
+Result<> check_report_path(const std::string& path, const std::string& option) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code unreadable;
   if (folder.empty() || std::filesystem::is_directory(folder, unreadable)) return {};
-  return fail(ErrorCode::input, "there is no folder " + folder.string(), "--report " + path);
+  return fail(ErrorCode::input, "there is no folder " + folder.string(), option + " " + path);
 }
 
 Result<> say_plan(Context& context, const std::string& command,

@@ -22,11 +22,11 @@ namespace flyball::cli {
 CLI::Option& add_seed(CLI::App& command, std::uint64_t& seed, const std::string& text);
 CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, const std::string& text);
 
-/// --duration of a run or a recording: above 0, at most ten years.
-Result<Seconds> parse_duration(const std::string& text);
+/// A length of time: above 0, at most ten years. Errors name the option.
+Result<Seconds> parse_duration(const std::string& text, const std::string& option = "--duration");
 
-/// --report: where a page is to be written, before long work is done for it. Empty: none is.
-Result<> check_report_path(const std::string& path);
+/// Where a page or the like is to be written, before long work is done for it. Empty: none is.
+Result<> check_report_path(const std::string& path, const std::string& option = "--report");
 
 /// A table, or with --json a document flyball.dry_run/1 of the same rows.
 Result<> say_plan(Context& context, const std::string& command,

@@ -148,5 +148,18 @@ TEST_F(CalibrateCauses, AWatchTellsOnceAndWritesMetrics) {
   EXPECT_EQ(text(words), "");
 }
 
+TEST_F(CalibrateCauses, AWatchRefusesBeforeItsWorkAndNamesTheOption) {
+  const std::string file = put("b.csv", samples(14, 0.1));
+  const std::string folder =
+      refused({"calibrate", "watch", file, "--once", "--metrics", "/no/such/m.prom", "--state-dir", "/state"});
+  EXPECT_NE(folder.find("--metrics /no/such/m.prom: there is no folder /no/such"), std::string::npos) << folder;
+  EXPECT_TRUE(files_.list("/state").value_or(std::vector<std::string>{}).empty()) << "before anything was read";
+  for (const char* option : {"--reference", "--interval"}) {
+    const std::string error = refused({"calibrate", "watch", file, "--once", option, "0d"});
+    EXPECT_NE(error.find(std::string(option) + ": '0d' is not above 0"), std::string::npos) << error;
+  }
+  EXPECT_NE(refused({"calibrate", "explain", file, "--reference", "0d"}).find("--reference: '0d'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace flyball::cli

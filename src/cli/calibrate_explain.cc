@@ -93,7 +93,7 @@ Result<> calibrate_explain(const Options& options, Context& context) {
     return fail(ErrorCode::input, "only a simulated building takes a fault", "--fault", "add --scenario facility-1000");
   facility::CauseOptions causes;
   if (!options.reference.empty()) {
-    FLYBALL_ASSIGN(causes.reference_time, parse_duration(options.reference));
+    FLYBALL_ASSIGN(causes.reference_time, parse_duration(options.reference, "--reference"));
   }
   Explanation made(causes);
   FLYBALL_TRY(options.file.empty() ? simulate(options, made, context) : read_file(options, made, context));

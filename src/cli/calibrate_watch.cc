@@ -30,6 +30,8 @@ Result<> show(control::FacilityWatch& watch, const std::vector<std::string>& lin
 }
 
 Result<> calibrate_watch(const Options& options, Context& context) {
+  // Not after days of reading.
+  if (!options.metrics.empty()) FLYBALL_TRY(check_report_path(options.metrics, "--metrics"));
   control::FacilityWatchOptions watching;
   watching.input = options.file;
   FLYBALL_ASSIGN(const Settings settings, load_settings(context));
@@ -39,9 +41,9 @@ Result<> calibrate_watch(const Options& options, Context& context) {
     FLYBALL_ASSIGN(watching.map, read_facility_map(options.map, context.files));
   }
   if (!options.reference.empty()) {
-    FLYBALL_ASSIGN(watching.causes.reference_time, parse_duration(options.reference));
+    FLYBALL_ASSIGN(watching.causes.reference_time, parse_duration(options.reference, "--reference"));
   }
-  FLYBALL_ASSIGN(const Seconds interval, parse_duration(options.interval));
+  FLYBALL_ASSIGN(const Seconds interval, parse_duration(options.interval, "--interval"));
   if (context.options.dry_run)
     return say_plan(context, "calibrate watch",
                     {{"Input", options.file}, {"State", watching.folder}, {"Every", format(interval)}});

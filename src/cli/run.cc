@@ -159,7 +159,7 @@ Result<std::optional<loop::SwitchbackOptions>> switchback_of(const RunOptions& o
   Seconds block = Schedule::kBlock;
   if (!options.switchback_block.empty()) {
     constexpr Seconds kShortest{4}, kLongest{3600};  // a second of settling thrice and one for the steps; drift
-    FLYBALL_ASSIGN(block, parse_duration(options.switchback_block));
+    FLYBALL_ASSIGN(block, parse_duration(options.switchback_block, "--switchback-block"));
     if (block < kShortest || block > kLongest) {
       return fail(ErrorCode::input, options.switchback_block + " is outside its range", "--switchback-block",
                   fmt::format("give {} to {}", format(kShortest), format(kLongest)));
