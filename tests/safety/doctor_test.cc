@@ -117,7 +117,10 @@ TEST_F(Doctor, ALostBoardIsNamedByItsPlace) {
   const auto said = of(all, "GPU-unidentified-1");
   EXPECT_TRUE(says(said, "gpu.lost", "fail", "fallen off the bus")) << shown(said);
   EXPECT_TRUE(says(said, "gpu.unidentified", "warn", "has not told its UUID")) << shown(said);
-  EXPECT_TRUE(of(all, ids[1].text()).empty()) << all.dump(1);
+  // The other's rank waits for the lost one from then on: of that board this is told, as soon as its power has fallen.
+  rig.wait_until([&] { return says(of(checks(), ids[1].text()), "gpu.job_waits", "warn", "fully used"); }, kPatience,
+                 "the rank that is left waits, and nobody says so");
+  for (const json& said_of_other : of(all, ids[1].text())) EXPECT_EQ(said_of_other.at("name"), "gpu.job_waits");
 }
 
 TEST_F(Doctor, AValueInAnotherMemberOfTheUnionIsReadForWhatItIs) {
