@@ -33,6 +33,10 @@ CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, con
   return *command.add_option("--seed", seed, text)->check(wrong_seed);
 }
 
+std::string wrong_if_empty(const std::string& word) {
+  return word.empty() ? "it is empty; give it or leave it away" : "";
+}
+
 Result<Seconds> parse_duration(const std::string& text, const std::string& option) {
   auto duration = parse_seconds(text);
   if (!duration) {

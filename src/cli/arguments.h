@@ -22,6 +22,9 @@ namespace flyball::cli {
 CLI::Option& add_seed(CLI::App& command, std::uint64_t& seed, const std::string& text);
 CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, const std::string& text);
 
+/// A check for options: an empty word is a variable that a script did not set, and not the wish for nothing.
+std::string wrong_if_empty(const std::string& word);
+
 /// A length of time: above 0, at most ten years. Errors name the option.
 Result<Seconds> parse_duration(const std::string& text, const std::string& option = "--duration");
 

@@ -1,15 +1,11 @@
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments.h"
 #include "cli/calibrate.h"
 #include "cli/facility_file.h"
 
 namespace flyball::cli {
 namespace {
-
-/// An empty word is a variable that a script did not set, and not the wish for nothing.
-std::string wrong_if_empty(const std::string& word) {
-  return word.empty() ? "it is empty; give it or leave it away" : "";
-}
 
 Result<> calibrate_fit(const CalibrateOptions& options, Context& context) {
   AnyMap map;

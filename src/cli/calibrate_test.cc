@@ -160,6 +160,7 @@ TEST_F(Calibrate, AVersionIsFoundInAnyCaseAndADifferingOptionIsNamed) {
   std::vector<std::string> dry = fit;
   dry.emplace_back("--dry-run");
   EXPECT_NE(text(dry).find("Would be kept: version "), std::string::npos) << out();
+  EXPECT_EQ(json(dry)["version"]["kept"], false);
   std::string hash = json(fit)["version"]["hash"];
   for (char& c : hash) c = static_cast<char>(c >= 'a' && c <= 'f' ? c - 'a' + 'A' : c);
   fit[7] = "--reproduce";
@@ -174,6 +175,8 @@ TEST_F(Calibrate, AVersionIsFoundInAnyCaseAndADifferingOptionIsNamed) {
     for (const char* word : {flag, ""}) empty.emplace_back(word);
     EXPECT_NE(refused(empty).find(flag), std::string::npos) << errors_;
   }
+  for (const char* flag : {"--facility", "--relief", "--wet-bulb"})
+    EXPECT_NE(refused({"run", flag, ""}).find(flag), std::string::npos) << errors_;
 }
 
 TEST_F(Calibrate, AChangedVersionIsNotUsed) {

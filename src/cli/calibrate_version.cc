@@ -88,6 +88,7 @@ report::Json version_json(const std::optional<KeptVersion>& version) {
   return {{"hash", version->hash},
           {"parent", version->parent.empty() ? report::Json(nullptr) : report::Json(version->parent)},
           {"inputs_hash", version->inputs_hash},
+          {"kept", !version->only_said},
           {"reproduced", version->reproduced}};
 }
 

@@ -139,11 +139,16 @@ void note_reading(Notes& notes, const GpuReading& reading, bool shared) {
   }
 }
 
+/// The mean where the board tells one.
+const Sample<Watts>& power_of(const GpuReading& reading) {
+  return reading.power_average.ok() ? reading.power_average : reading.power_instant;
+}
+
 /// A job whose ranks wait for one another shows full utilisation at a seventh of its power (doc/fakegpu.md, hung-job).
 bool seems_to_wait(const GpuReading& reading) {
   constexpr double kBusy = 0.95;
   constexpr double kLittle = 0.25;
-  const auto& power = reading.power_average.ok() ? reading.power_average : reading.power_instant;
+  const Sample<Watts>& power = power_of(reading);
   if (!reading.utilisation_fraction.ok() || !power.ok() || !reading.limit_enforced.ok()) return false;
   return *reading.utilisation_fraction >= kBusy && *power <= (*reading.limit_enforced).watts() * kLittle;
 }
@@ -259,12 +264,11 @@ std::vector<Finding> examine_waiting(const GpuDoctorPlace& place, const std::vec
   for (const DeviceId& id : waiting) {
     const auto reading = place.driver.read(id);
     if (!reading || !seems_to_wait(*reading)) continue;
-    const auto& power = reading->power_average.ok() ? reading->power_average : reading->power_instant;
     Notes notes(place.clock.wall(), id);
-    notes.warning(
-        "gpu.job_waits",
-        fmt::format("fully used, and yet it draws only {} of {}", format(*power), format(*reading->limit_enforced)),
-        "look at the job: one that waits in a collective for a rank that is gone looks like this");
+    notes.warning("gpu.job_waits",
+                  fmt::format("fully used, and yet it draws only {} of {}", format(*power_of(*reading)),
+                              format(*reading->limit_enforced)),
+                  "look at the job: one that waits in a collective for a rank that is gone looks like this");
     found.insert(found.end(), notes.found.begin(), notes.found.end());
   }
   return found;

@@ -87,8 +87,6 @@ Result<> read_facility_file(const std::string& path, const series::FacilityMap& 
   if (counts.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", path);
   if (const std::string text = series::to_text(counts); !text.empty())
     warnings.push_back(fmt::format("{}: {}", path, text));
-  if (counts.cut)
-    warnings.push_back(path + ": the last line has no end and is left out, for its last number may be cut");
   if (counts.zone_assumed)
     warnings.push_back(path + ": the stamps carry no zone and were read as UTC; a map can name it (zone)");
   return {};

@@ -401,6 +401,7 @@ std::string to_text(const FacilityRowCounts& counts) {
   tell(counts.ahead, "rows are more than a day ahead of those around them and set aside");
   tell(counts.without_time, "rows have no time and are left out");
   tell(counts.unknown_phases, "words are no phase that is known and count as unknown");
+  tell(counts.cut ? 1 : 0, "line, the last, has no end and is left out, for its last number may be cut");
   if (!counts.first_ahead.empty()) text += "; " + counts.first_ahead;
   for (const std::string& example : counts.examples) text += "; " + example;
   return text;
