@@ -193,6 +193,8 @@ Result<FacilityCalibration> calibrate(const CalibrateOptions& options, const Fac
   made.apart = facility::non_compute(*building, all, kEnergyLevel);
   const facility::ResponseModel& response = *building->library.response();
   const WallTime end = records.back().point.at;
+  made.first = records.front().point.at;
+  made.last = end;
   // Meters that contradict each other all the time tell nothing of small differences between them.
   const bool contradicted = !made.pue.code.empty() && !made.pue.overall;
   if (contradicted) {
@@ -235,7 +237,7 @@ Result<> calibrate_facility(const CalibrateOptions& options, const FacilityMap& 
   FLYBALL_ASSIGN(const FacilityCalibration made, calibrate(options, map, context));
   for (const std::string& warning : made.warnings) log::warning("calibrate", "{}", warning);
   if (!options.report.empty() && !context.options.dry_run)
-    FLYBALL_TRY(context.files.write_atomically(options.report, facility_page(map, made)));
+    FLYBALL_TRY(context.files.write_atomically(options.report, facility_page(options, map, made)));
   return context.out.write(context.options.json ? facility_json(options, map, made) : facility_text(map, made));
 }
 

@@ -14,6 +14,7 @@
 namespace flyball::cli {
 
 struct FacilityCalibration {
+  WallTime first, last;  ///< of all that was read
   std::size_t train_points = 0, test_points = 0;
   Seconds delay;
   bool on_training = false;  ///< no other data were given: the second half is foretold from the first
@@ -54,6 +55,6 @@ struct FacilityCalibration {
 std::string name_of(const std::optional<facility::PhaseKey>& key);
 std::string facility_text(const FacilityMap& map, const FacilityCalibration& made);
 std::string facility_json(const CalibrateOptions& options, const FacilityMap& map, const FacilityCalibration& made);
-std::string facility_page(const FacilityMap& map, const FacilityCalibration& made);
+std::string facility_page(const CalibrateOptions& options, const FacilityMap& map, const FacilityCalibration& made);
 
 }  // namespace flyball::cli

@@ -315,8 +315,11 @@ std::string facility_json(const CalibrateOptions& options, const FacilityMap& ma
   return report::dump(json);
 }
 
-std::string facility_page(const FacilityMap& map, const FacilityCalibration& made) {
-  report::HtmlPage page("Facility baseline", map.format);
+std::string facility_page(const CalibrateOptions& options, const FacilityMap& map, const FacilityCalibration& made) {
+  std::string files = options.train;
+  for (const std::string& file : options.evaluate) files += ", " + file;
+  report::HtmlPage page("Facility baseline", fmt::format("{}: {}, {} to {}", map.format, files,
+                                                         format_rfc3339(made.first), format_rfc3339(made.last)));
   const facility::PhaseAccuracy& all = made.rows.front();
   page.figures({{"Error, 95th percentile", format_percent(all.p95_fraction),
                  fmt::format("static PUE: {}", format_percent(all.static_p95_fraction))},

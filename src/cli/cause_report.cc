@@ -190,6 +190,11 @@ std::string explain_html(const ExplainInput& input, const facility::CauseWatch& 
   } else {
     page.table(table);
   }
+  if (!findings.empty())
+    page.paragraph(
+        "The bands in the plots are of single ten minutes. A shift that lasts is known far better than that: its "
+        "interval "
+        "stands in the table, and it may lie within the band all the time.");
   constexpr std::size_t kMostPlots = 3;
   for (const facility::CauseFinding& f : findings) {
     page.section(fmt::format("{}. {}", f.number, name_of(f)));

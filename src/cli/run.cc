@@ -328,6 +328,18 @@ Result<> run(const RunOptions& given, Context& context) {
               "use twin or nvml");
 }
 
+void add_relief(CLI::App& command, ReliefOptions& options) {
+  command.add_option("--relief", options.relief, "What a watt saved here saves again in cooling and delivery")
+      ->type_name("SHARE")
+      ->check(wrong_if_empty);
+  command.add_option("--facility", options.facility, "The same, from this kept baseline of the building")
+      ->type_name("HASH")
+      ->check(wrong_if_empty);
+  command.add_option("--wet-bulb", options.wet_bulb, "and in this air; default: as its days had it")
+      ->type_name("TEMPERATURE")
+      ->check(wrong_if_empty);
+}
+
 }  // namespace
 
 void add_run(Registry& registry) {
@@ -379,15 +391,7 @@ void add_run(Registry& registry) {
   command.add_option("--report", options->report, "Also write a page with plots")
       ->type_name("FILE")
       ->check(wrong_if_empty);
-  command.add_option("--relief", options->relief.relief, "What a watt saved here saves again in cooling and delivery")
-      ->type_name("SHARE")
-      ->check(wrong_if_empty);
-  command.add_option("--facility", options->relief.facility, "The same, from this kept baseline of the building")
-      ->type_name("HASH")
-      ->check(wrong_if_empty);
-  command.add_option("--wet-bulb", options->relief.wet_bulb, "and in this air; default: as its days had it")
-      ->type_name("TEMPERATURE")
-      ->check(wrong_if_empty);
+  add_relief(command, options->relief);
   command.add_option("--record", options->record, "Also keep every reading and decision, for flyball replay")
       ->type_name("FILE");
   command.add_flag("--observe-only", options->observe_only, "Measure and account, set nothing: --stage observe");
