@@ -48,7 +48,8 @@ LocalTime Zone::to_utc(std::int64_t local_ns, Fold fold, WallTime& utc) {
   const auto local = date::floor<std::chrono::seconds>(date::local_time<nanoseconds>(nanoseconds(local_ns)));
   const date::local_info info = state_->zone->get_info(local);
   if (info.result == date::local_info::nonexistent) return LocalTime::skipped;
-  if (info.result == date::local_info::ambiguous && fold == Fold::refuse) return LocalTime::ambiguous;
+  if (info.result == date::local_info::ambiguous && (fold == Fold::refuse || fold == Fold::in_order))
+    return LocalTime::ambiguous;
   const auto& rule = info.result == date::local_info::ambiguous && fold == Fold::later ? info.second : info.first;
   const std::int64_t offset_ns = nanoseconds(rule.offset).count();
   if (info.result == date::local_info::unique) {

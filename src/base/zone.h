@@ -17,6 +17,9 @@ enum class Fold : std::uint8_t {
   refuse,   ///< it is ambiguous and stays unused
   earlier,  ///< the first pass, still in summer time
   later,    ///< the second pass
+  /// Rows in order of time say it themselves: where they go back by half an hour or more the second pass begins. For
+  /// whoever sees one row after the other; a zone alone refuses.
+  in_order,
 };
 Result<Fold> parse_fold(std::string_view text);
 

@@ -36,7 +36,7 @@ const char* const kFacilityMapHelp =
     "ecc_errors, link_errors, software, rack1_w, rack1_inlet_c …, job1_type, job1_phase, job1_gpus_fraction,\n"
     "job1_tokens_per_s, job1_utilisation_fraction, job1_loss …; any of them may be missing.\n"
     "A map names those of any other file, each by its name or as \"#3\"; one map serves fit, explain and watch:\n"
-    "  zone = \"Europe/Berlin\"             # of stamps that carry none\n"
+    "  zone = \"Europe/Berlin\"             # of stamps without offset; without it they are read as UTC\n"
     "  columns.time = \"stamp\"\n"
     "  columns.it_w = \"IT load\"\n"
     "  units.it_w = \"kW\"                 # W, kW, MW; C, F; Hz, MHz; fraction, percent";

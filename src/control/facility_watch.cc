@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "base/checksum.h"
 #include "base/csv.h"
@@ -166,6 +167,7 @@ struct FacilityWatch::State {
   std::uint64_t line_number = 0;       ///< for messages
   std::optional<WallTime> newest_row;  ///< of all rows taken: what is read again, or once more, is not later
   bool more = false;
+  bool zone_told = false;
   std::optional<WallTime> last_start;
   std::uint64_t block_count = 0;
   std::vector<std::string> log_tail;  ///< the newest lines of the log
@@ -351,6 +353,9 @@ Result<> FacilityWatch::State::take_rows(std::span<series::FacilityRow> ready) {
 /// Once for all that was there to be read.
 void FacilityWatch::State::tell_rows() {
   const series::FacilityRowCounts seen = rows->take_counts();
+  if (rows->zone_assumed() && !std::exchange(zone_told, true))
+    notice(options.input + ": the stamps carry no zone and are read as UTC; a map can name it (zone)");
+  if (seen.hours_back > 0) notice(seen.first_hour_back);
   if (seen.ahead > 0)
     notice(fmt::format("{}: {} rows are more than a day ahead of those around them and set aside; mend that clock",
                        seen.first_ahead, seen.ahead));

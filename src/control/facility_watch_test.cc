@@ -187,6 +187,36 @@ TEST_F(FacilityWatching, LinesAreCountedFromTheFilesBeginningAlsoAfterARestart) 
   EXPECT_NE(joined(notices_).find("in.csv:102: column 'it_w' is 'many'"), std::string::npos) << joined(notices_);
 }
 
+TEST_F(FacilityWatching, TheHourThatAutumnRepeatsIsReadTwiceAlsoIfKilledInIt) {
+  const auto night = [](int from, int to) {
+    std::string text;
+    for (int minute = from; minute < to; ++minute) {
+      const int hour = minute / 60 - (minute >= 180 ? 1 : 0);  // from 180 on the third comes again
+      text += fmt::format("2025-10-26 {:02}:{:02}:00,500000,502500,522600\n", hour, minute % 60);
+    }
+    return text;
+  };
+  std::vector<std::string> logs;
+  for (const int step : {300, 7}) {
+    FacilityWatchOptions made = options(fmt::format("state{}", step));
+    made.map.zone = "Europe/Berlin";
+    std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader;
+    for (int at = 0; at < 300; at += step) {
+      append(night(at, std::min(300, at + step)));
+      auto watch = FacilityWatch::open(made, system_filesystem(), line_of);
+      ASSERT_TRUE(watch) << watch.error().message();
+      ASSERT_TRUE(watch->poll());
+      EXPECT_EQ(watch->notices(), std::vector<std::string>());
+    }
+    logs.push_back(system_filesystem().read(made.folder + "/blocks.log", 1 << 20).value_or(""));
+  }
+  EXPECT_EQ(logs[0], logs[1]);
+  read_all("unnamed");
+  EXPECT_NE(joined(notices_).find("in.csv:182: column 'time' is '2025-10-26 02:00:00': stamps without offset"),
+            std::string::npos)
+      << joined(notices_);
+}
+
 TEST_F(FacilityWatching, ASecondWatchOfAFolderIsRefused) {
   append(kHeader + rows(0, 100));
   {

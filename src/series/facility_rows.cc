@@ -190,7 +190,7 @@ Result<FacilityRows> FacilityRows::bind(std::span<const std::string_view> header
                                         std::string path, RowOrder order) {
   ReadOptions options;
   options.zone = map.zone;
-  options.fold = Fold::earlier;  // the hour that comes twice is not later the second time
+  options.fold = Fold::in_order;
   FLYBALL_ASSIGN(StampReader stamps, StampReader::make(options));
   FacilityRows rows(std::move(path), std::move(stamps), order);
   for (const std::string_view cell : header) rows.header_.emplace_back(trim(cell));
@@ -295,6 +295,21 @@ Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std:
   return {};
 }
 
+/// What local time does in autumn, seen where stamps say no offset; or a named zone's hour whose rows are in no order.
+void FacilityRows::look_for_autumn(std::uint64_t line, std::string_view stamp, WallTime at, bool unsure) {
+  constexpr Seconds kLeast(1800), kMost(3600);
+  const std::optional<WallTime> before = std::exchange(row_before_, at);
+  const bool back = stamps_.assumed_utc() && before && at + kLeast <= *before && *before <= at + kMost;
+  if (!back && !unsure) return;
+  if (++counts_.hours_back > 1) return;
+  counts_.first_hour_back =
+      cell_text(line, time_, stamp) +
+      (unsure ? ", of the hour that the zone repeats in autumn, and the rows' order does not say which of the two is "
+                "meant: the first was taken; write UTC stamps, or rows in order of time"
+              : ": stamps without offset go back by up to an hour, as local time does in autumn; name the zone in a "
+                "map (zone = \"Europe/Berlin\"), or write UTC stamps");
+}
+
 /// False: left out, and counted.
 Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std::uint64_t line,
                                     FacilitySample& sample) {
@@ -303,6 +318,7 @@ Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std
                 fmt::format("{}:{}", path_, line), "mend the row or take it out");
   const std::string_view stamp = trim(cells[time_]);
   if (stamp == header_[time_]) return false;  // the header once more
+  const std::uint64_t unsure = stamps_.unsure();
   const char* const wrong = says_nothing(stamp) ? "empty" : stamps_.read(stamp, stamp_unit_, sample.at);
   if (wrong != nullptr) {
     const std::string_view why = wrong;
@@ -314,6 +330,7 @@ Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std
     return fail(ErrorCode::input, fmt::format("column '{}' is '{}': {}", header_[time_], shown(stamp), why),
                 fmt::format("{}:{}", path_, line), "write 2024-05-17T15:38:28Z, or seconds since 1970");
   }
+  look_for_autumn(line, stamp, sample.at, stamps_.unsure() > unsure);
   for (const Bound& bound : bound_) FLYBALL_TRY(read_cell(bound, trim(cells[bound.cell]), line, sample));
   std::erase_if(sample.jobs, [](const JobShare& job) { return job.type.empty() && job.phase == Phase::unknown; });
   return true;
@@ -404,6 +421,7 @@ std::string to_text(const FacilityRowCounts& counts) {
   tell(counts.cut ? 1 : 0, "line, the last, has no end and is left out, for its last number may be cut");
   if (!counts.first_ahead.empty()) text += "; " + counts.first_ahead;
   for (const std::string& example : counts.examples) text += "; " + example;
+  if (counts.hours_back > 0) text += (text.empty() ? "" : "; ") + counts.first_hour_back;
   return text;
 }
 

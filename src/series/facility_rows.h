@@ -68,6 +68,8 @@ struct FacilityRowCounts {
   std::uint64_t unknown_phases = 0;     ///< words that are no phase; it is unknown then
   bool cut = false;                     ///< the last line has no end and was left out
   bool zone_assumed = false;            ///< stamps without zone were read as UTC
+  std::uint64_t hours_back = 0;         ///< stamps that go back by an hour as local time does in autumn
+  std::string first_hour_back;          ///< "FILE:12: …" and the remedy
   std::vector<std::string> examples;    ///< the first few, "FILE:12: column 'it_w' is '-3'"
   std::string first_ahead, first_back;  ///< in the same words; empty if there are none
 };
@@ -96,7 +98,10 @@ class FacilityRows {
   /// No row follows: the first ones need no others then; those that are ahead are set aside.
   std::span<FacilityRow> finish();
   /// Goes on behind what was read elsewhere: rows up to this time are not later.
-  void resume_after(WallTime at) { last_ = at; }
+  void resume_after(WallTime at) {
+    last_ = at;
+    stamps_.resume_after(at);
+  }
 
   std::size_t width() const { return header_.size(); }
   const FacilityRowCounts& counts() const { return counts_; }
@@ -121,6 +126,7 @@ class FacilityRows {
   Result<bool> read_row(std::span<const std::string_view> cells, std::uint64_t line, FacilitySample& sample);
   std::string cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const;
   void example(std::uint64_t line, std::size_t cell, std::string_view text);
+  void look_for_autumn(std::uint64_t line, std::string_view stamp, WallTime at, bool unsure);
 
   struct Waiting {
     FacilityRow row;
@@ -141,7 +147,8 @@ class FacilityRows {
   std::vector<Bound> bound_;
   std::vector<std::string> unknown_;
   std::size_t time_ = 0;
-  std::optional<WallTime> last_;  ///< of the newest that was given
+  std::optional<WallTime> row_before_;  ///< in the file, whatever became of it
+  std::optional<WallTime> last_;        ///< of the newest that was given
   std::deque<Waiting> waiting_;   ///< in order of time
   std::vector<FacilityRow> ready_;
   FacilityRowCounts counts_;

@@ -176,5 +176,52 @@ TEST(FacilityRows, AClockThatIsSetBackIsToldWithTheFirstRow) {
   EXPECT_EQ(counts.first_back, "x.csv:202: column 'time' is '2026-01-01T01:20:00.000Z'");
 }
 
+/// A row a minute, hours of 26 October 2025 as a wall clock in Berlin shows them: the third comes twice.
+std::string autumn_night(int step_minutes) {
+  std::string text = kHead;
+  for (const int hour : {1, 2, 2, 3})
+    for (int minute = 0; minute < 60; minute += step_minutes)
+      text += fmt::format("2025-10-26 {:02}:{:02}:00,5\n", hour, minute);
+  return text;
+}
+
+TEST(FacilityRows, TheHourThatAutumnRepeatsIsReadTwiceInItsZone) {
+  FacilityMap berlin;
+  berlin.zone = "Europe/Berlin";
+  for (const int step : {1, 5, 15, 30}) {
+    const auto samples = read(autumn_night(step), berlin);
+    ASSERT_EQ(samples.size(), 240U / static_cast<unsigned>(step));
+    EXPECT_EQ(format_rfc3339(samples[0].at), "2025-10-25T23:00:00.000Z");
+    for (std::size_t i = 1; i < samples.size(); ++i) EXPECT_EQ(samples[i].at, samples[i - 1].at + Seconds(60.0 * step));
+  }
+}
+
+TEST(FacilityRows, AnHourThatAutumnRepeatsIsNamedWithItsRemedyWhereItCannotBeTold) {
+  const auto counts_in = [](const std::string& text, const std::string& zone) {
+    FacilityMap map;
+    map.zone = zone;
+    const auto source = bytes_in_memory(text);
+    return read_facility(*source, ',', map, "x.csv", [](const FacilitySample&) {}).value();
+  };
+  const FacilityRowCounts unnamed = counts_in(autumn_night(1), "");
+  EXPECT_EQ(unnamed.out_of_order, 60U);
+  EXPECT_EQ(unnamed.hours_back, 1U);
+  const std::string told = to_text(unnamed);
+  EXPECT_NE(told.find("x.csv:122: column 'time' is '2025-10-26 02:00:00': stamps without offset go back"), told.npos)
+      << told;
+  EXPECT_NE(told.find("zone = \"Europe/Berlin\""), told.npos) << told;
+  // A row that stands twice goes back by less: it is left out as always, and no hour begins anew with it.
+  const FacilityRowCounts twice =
+      counts_in(kHead + "2025-10-26 02:10:00,5\n2025-10-26 02:20:00,5\n2025-10-26 02:20:00,5\n", "Europe/Berlin");
+  EXPECT_EQ(twice.rows, 2U);
+  EXPECT_NE(to_text(twice).find("x.csv:4: column 'time' is '2025-10-26 02:20:00', of the hour that the zone repeats"),
+            std::string::npos)
+      << to_text(twice);
+  EXPECT_EQ(counts_in(autumn_night(1), "Europe/Berlin").hours_back, 0U);
+  EXPECT_EQ(to_text(counts_of(kHead + minutes(kBegin, 100) + minutes(kBegin + Seconds(3000), 100))).find("autumn"),
+            std::string::npos)
+      << "stamps with an offset";
+}
+
 }  // namespace
 }  // namespace flyball::series

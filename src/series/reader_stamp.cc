@@ -231,11 +231,25 @@ const char* StampReader::read_date(std::string_view cell, WallTime& at) {
     case LocalTime::ok:
       return nullptr;
     case LocalTime::ambiguous:
+      if (fold_ == Fold::in_order) return read_folded(local, at), nullptr;
       return "the stamp lies in the hour that the zone repeats, and no rule says which of the two is meant";
     case LocalTime::skipped:
       return "the stamp lies in the hour that the zone leaves out";
   }
   return kNotAStamp;
+}
+
+void StampReader::read_folded(std::int64_t local_ns, WallTime& at) {
+  // A row that stands twice or in the wrong place goes back by less; an hour less the time between two rows by more.
+  constexpr Seconds kGoesBack(1800);
+  WallTime first, second;
+  zone_->to_utc(local_ns, Fold::earlier, first);
+  zone_->to_utc(local_ns, Fold::later, second);
+  const bool between = before_ && first <= *before_ && *before_ < second;
+  const bool again = between && first + kGoesBack <= *before_;
+  if (between && !again) ++unsure_;
+  at = again ? second : first;
+  before_ = at;
 }
 
 void StampReader::report(Intake& intake) const {

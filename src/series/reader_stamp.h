@@ -28,15 +28,23 @@ class StampReader {
   void report(Intake& intake) const;
   /// Some stamp had no zone, and none was named.
   bool assumed_utc() const { return assumed_utc_; }
+  /// By `Fold::in_order`: stamps of the repeated hour behind which the next pass could not be told from rows that stand
+  /// in no order. They were read as the first pass.
+  std::uint64_t unsure() const { return unsure_; }
+  /// By `Fold::in_order`: what is read goes on behind this.
+  void resume_after(WallTime at) { before_ = at; }
 
  private:
   const char* read_number(std::string_view cell, StampUnit unit, WallTime& at) const;
   static const char* from_count(std::uint64_t count, std::int64_t part, StampUnit unit, WallTime& at);
   const char* read_date(std::string_view cell, WallTime& at);
+  void read_folded(std::int64_t local_ns, WallTime& at);
 
   std::optional<Zone> zone_;
   Fold fold_ = Fold::refuse;
   bool assumed_utc_ = false;
+  std::optional<WallTime> before_;  ///< the stamp of a repeated hour that was read last
+  std::uint64_t unsure_ = 0;
   char day_text_[10] = {};  ///< the day that was decoded last
   std::int64_t day_start_ns_ = 0;
 };
