@@ -9,6 +9,7 @@
 #include "base/filesystem.h"
 #include "base/result.h"
 #include "series/facility_rows.h"
+#include "series/facility_table.h"
 
 namespace flyball::cli {
 

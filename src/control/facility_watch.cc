@@ -17,6 +17,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "control/watch_folder.h"
+#include "series/rows_in_time.h"
 
 namespace flyball::control {
 namespace {
@@ -161,6 +162,7 @@ struct FacilityWatch::State {
   facility::CauseWatch causes;
   facility::BlockBuilder builder;
   std::optional<series::FacilityRows> rows;
+  std::optional<series::RowsInTime> in_time;  ///< there with `rows`
   char separator = ',';
   Input input;
   std::uint64_t place = 0;             ///< in the input: behind the last row that was taken
@@ -278,7 +280,11 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   FLYBALL_TRY(csv.next(row));
   FLYBALL_ASSIGN(series::FacilityRows bound, series::FacilityRows::bind(row.cells, options.map, options.input));
   rows.emplace(std::move(bound));
-  if (newest_row) rows->resume_after(*newest_row);
+  in_time.emplace(options.input, rows->time_column());
+  if (newest_row) {
+    rows->resume_after(*newest_row);
+    in_time->resume_after(*newest_row);
+  }
   FLYBALL_ASSIGN(const std::vector<std::string> lost, lost_columns(options.folder, rows->known(), files));
   if (!lost.empty())
     notice(
@@ -298,7 +304,7 @@ Result<> FacilityWatch::State::follow_rotation() {
   if (more || !input.replaced(options.input)) return {};
   // The first rows of the old file need not wait for others any more.
   if (rows) {
-    FLYBALL_TRY(take_rows(rows->finish()));
+    FLYBALL_TRY(take_rows(in_time->finish()));
     tell_rows();
   }
   notice(options.input + ": another file has this name now; it is read from its beginning");
@@ -333,13 +339,13 @@ Result<> FacilityWatch::State::take_line(std::string_view line, std::uint64_t at
   CsvRow row;
   const auto there = csv.next(row);
   if (!there || !*there) return {};
-  auto ready = rows->take(row.cells, line_number, at);
-  if (!ready) {
+  auto read = rows->read(row.cells, line_number, at);
+  if (!read) {
     // A live watch does not end for one row.
-    notice(ready.error().message());
+    notice(read.error().message());
     return {};
   }
-  return take_rows(*ready);
+  return *read ? take_rows(in_time->take(**std::move(read))) : Result<>();
 }
 
 Result<> FacilityWatch::State::take_rows(std::span<series::FacilityRow> ready) {
@@ -352,10 +358,10 @@ Result<> FacilityWatch::State::take_rows(std::span<series::FacilityRow> ready) {
 
 /// Once for all that was there to be read.
 void FacilityWatch::State::tell_rows() {
-  const series::FacilityRowCounts seen = rows->take_counts();
+  const series::RowOrderCounts seen = in_time->take_counts();
   if (rows->zone_assumed() && !std::exchange(zone_told, true))
     notice(options.input + ": the stamps carry no zone and are read as UTC; a map can name it (zone)");
-  if (seen.hours_back > 0) notice(seen.first_hour_back);
+  if (const series::FacilityRowCounts cells = rows->take_counts(); cells.hours_back > 0) notice(cells.first_hour_back);
   if (seen.ahead > 0)
     notice(fmt::format("{}: {} rows are more than a day ahead of those around them and set aside; mend that clock",
                        seen.first_ahead, seen.ahead));

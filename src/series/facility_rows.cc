@@ -13,15 +13,6 @@ namespace flyball::series {
 namespace {
 
 constexpr std::size_t kShown = 5, kLongestShown = 40;
-/// A building is seldom out of sight for longer; a clock that is set wrong is by hours (a zone) up to decades.
-constexpr double kFarAheadNs = 86400e9;
-/// So many rows, one after the other, are no slip of a clock.
-constexpr std::size_t kConfirming = 20, kMostWaiting = 5 * kConfirming;
-
-/// As doubles: stamps of any year may meet, and whole numbers would overflow.
-bool far_ahead(WallTime later, WallTime earlier) {
-  return static_cast<double>(later.nanoseconds()) - static_cast<double>(earlier.nanoseconds()) > kFarAheadNs;
-}
 
 std::string shown(std::string_view cell) {
   return std::string(cell.substr(0, kLongestShown)) + (cell.size() > kLongestShown ? "…" : "");
@@ -187,12 +178,12 @@ std::optional<Phase> phase_in_words(std::string_view word) {
 }
 
 Result<FacilityRows> FacilityRows::bind(std::span<const std::string_view> header, const FacilityMap& map,
-                                        std::string path, RowOrder order) {
+                                        std::string path) {
   ReadOptions options;
   options.zone = map.zone;
   options.fold = Fold::in_order;
   FLYBALL_ASSIGN(StampReader stamps, StampReader::make(options));
-  FacilityRows rows(std::move(path), std::move(stamps), order);
+  FacilityRows rows(std::move(path), std::move(stamps));
   for (const std::string_view cell : header) rows.header_.emplace_back(trim(cell));
   FLYBALL_TRY(rows.bind_columns(map));
   return rows;
@@ -244,8 +235,13 @@ std::vector<std::string> FacilityRows::known() const {
   return names;
 }
 
+std::string cell_in_words(const std::string& path, std::uint64_t line, const std::string& column,
+                          std::string_view cell) {
+  return fmt::format("{}:{}: column '{}' is '{}'", path, line, shown(column), shown(cell));
+}
+
 std::string FacilityRows::cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const {
-  return fmt::format("{}:{}: column '{}' is '{}'", path_, line, shown(header_[cell]), shown(text));
+  return cell_in_words(path_, line, header_[cell], text);
 }
 
 void FacilityRows::example(std::uint64_t line, std::size_t cell, std::string_view text) {
@@ -336,128 +332,13 @@ Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std
   return true;
 }
 
-Result<std::span<FacilityRow>> FacilityRows::take(std::span<const std::string_view> cells, std::uint64_t line,
-                                                  std::uint64_t place) {
-  ready_.clear();
-  FacilityRow row{{}, place};
+Result<std::optional<FacilityRow>> FacilityRows::read(std::span<const std::string_view> cells, std::uint64_t line,
+                                                      std::uint64_t place) {
+  FacilityRow row{{}, place, line, {}};
   FLYBALL_ASSIGN(const bool usable, read_row(cells, line, row.sample));
-  if (!usable) return std::span<FacilityRow>();
-  if (order_ == RowOrder::any || (last_ && row.sample.at > *last_ && !far_ahead(row.sample.at, *last_))) {
-    // The clock is where it was: what waits was wrong.
-    while (!waiting_.empty()) set_aside_last();
-    last_ = row.sample.at;
-    ++counts_.rows;
-    ready_.push_back(std::move(row));
-  } else {
-    put_in_order({std::move(row), line, std::string(trim(cells[time_]))});
-  }
-  return std::span<FacilityRow>(ready_);
-}
-
-void FacilityRows::put_in_order(Waiting row) {
-  const WallTime at = row.row.sample.at;
-  if (last_ && at <= *last_) return not_later(row, *last_);
-  while (!waiting_.empty() && far_ahead(waiting_.back().row.sample.at, at)) set_aside_last();
-  if (!waiting_.empty() && at <= waiting_.back().row.sample.at) return not_later(row, waiting_.back().row.sample.at);
-  waiting_.push_back(std::move(row));
-  if (newest_run() >= kConfirming) return release(waiting_.size());
-  // Rows that are days apart each: many later ones confirm the first as well.
-  if (waiting_.size() > kMostWaiting) release(1);
-}
-
-void FacilityRows::not_later(const Waiting& row, WallTime than) {
-  ++counts_.out_of_order;
-  if (far_ahead(than, row.row.sample.at)) ++counts_.far_back;
-  if (counts_.first_back.empty()) counts_.first_back = cell_text(row.line, time_, row.stamp);
-  example(row.line, time_, row.stamp);
-}
-
-void FacilityRows::set_aside_last() {
-  ++counts_.ahead;
-  counts_.first_ahead = cell_text(waiting_.back().line, time_, waiting_.back().stamp);
-  waiting_.pop_back();
-}
-
-void FacilityRows::release(std::size_t count) {
-  for (; count > 0; --count) {
-    last_ = waiting_.front().row.sample.at;
-    ++counts_.rows;
-    ready_.push_back(std::move(waiting_.front().row));
-    waiting_.pop_front();
-  }
-}
-
-/// How many of those that wait, the newest of them, are less than a day apart each.
-std::size_t FacilityRows::newest_run() const {
-  std::size_t count = waiting_.empty() ? 0 : 1;
-  while (count > 0 && count < waiting_.size()) {
-    const std::size_t i = waiting_.size() - count;
-    if (far_ahead(waiting_[i].row.sample.at, waiting_[i - 1].row.sample.at)) break;
-    ++count;
-  }
-  return count;
-}
-
-std::span<FacilityRow> FacilityRows::finish() {
-  ready_.clear();
-  if (!last_) {
-    while (newest_run() < waiting_.size()) set_aside_last();
-    release(waiting_.size());
-  }
-  while (!waiting_.empty()) set_aside_last();
-  return ready_;
-}
-
-std::string to_text(const FacilityRowCounts& counts) {
-  std::string text;
-  const auto tell = [&](std::uint64_t count, const char* what) {
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-  };
-  tell(counts.impossible, "values are impossible and left out");
-  tell(counts.out_of_order, "rows are not later than the one before and left out");
-  tell(counts.ahead, "rows are more than a day ahead of those around them and set aside");
-  tell(counts.without_time, "rows have no time and are left out");
-  tell(counts.unknown_phases, "words are no phase that is known and count as unknown");
-  tell(counts.cut ? 1 : 0, "line, the last, has no end and is left out, for its last number may be cut");
-  if (!counts.first_ahead.empty()) text += "; " + counts.first_ahead;
-  for (const std::string& example : counts.examples) text += "; " + example;
-  if (counts.hours_back > 0) text += (text.empty() ? "" : "; ") + counts.first_hour_back;
-  return text;
-}
-
-Result<FacilityRowCounts> read_facility(ByteSource& bytes, char separator, const FacilityMap& map,
-                                        const std::string& path, const std::function<void(FacilitySample)>& each,
-                                        RowOrder order) {
-  CsvReader csv(bytes, {.separator = separator});
-  CsvRow row;
-  std::optional<FacilityRows> rows;
-  bool cut = false;
-  while (true) {
-    FLYBALL_ASSIGN(const bool there, csv.next(row));
-    if (!there) break;
-    if (!rows) {
-      FLYBALL_ASSIGN(FacilityRows made, FacilityRows::bind(row.cells, map, path, order));
-      rows.emplace(std::move(made));
-      continue;
-    }
-    if (!row.ended) {  // its last number may be cut, and nobody would see it
-      cut = true;
-      break;
-    }
-    if (!row.defect.empty())
-      return fail(ErrorCode::input, fmt::format("the row cannot be used: {}", row.defect),
-                  fmt::format("{}:{}", path, row.line), "mend the row or take it out");
-    FLYBALL_ASSIGN(const std::span<FacilityRow> ready, rows->take(row.cells, row.line));
-    for (FacilityRow& each_row : ready) each(std::move(each_row.sample));
-  }
-  if (!rows) return fail(ErrorCode::input, "the file is empty", path, "give a CSV file with a header");
-  for (FacilityRow& each_row : rows->finish()) each(std::move(each_row.sample));
-  if (const std::string damage = bytes.damage(); !damage.empty())
-    return fail(ErrorCode::input, "the file is damaged: " + damage, path, "copy it again");
-  FacilityRowCounts counts = rows->counts();
-  counts.zone_assumed = rows->zone_assumed();
-  counts.cut = cut;
-  return counts;
+  if (!usable) return std::optional<FacilityRow>();
+  row.stamp = trim(cells[time_]);
+  return std::optional(std::move(row));
 }
 
 std::string facility_line(std::span<const std::string> cells) {

@@ -1,5 +1,5 @@
 // Samples of a building through a table and back.
-#include "series/facility_rows.h"
+#include "series/facility_table.h"
 
 #include <gtest/gtest.h>
 
@@ -69,8 +69,8 @@ TEST(FacilityRows, ForeignWordsColumnsByPlaceAndAnyOrder) {
   EXPECT_EQ(samples[0].jobs.at(0).phase, Phase::evaluation);
   EXPECT_EQ(samples[1].jobs.at(0).phase, Phase::training);
   EXPECT_TRUE(samples[2].jobs.empty());
-  EXPECT_EQ(counts->unknown_phases, 1U);
-  EXPECT_EQ(counts->examples.at(0), "x.csv:4: column 'phase' is 'mowing'");
+  EXPECT_EQ(counts->cells.unknown_phases, 1U);
+  EXPECT_EQ(counts->cells.examples.at(0), "x.csv:4: column 'phase' is 'mowing'");
   EXPECT_EQ(read(text, map).size(), 1U) << "by default only what is later than the row before";
   map.columns["it_w"].name = "#4";
   EXPECT_NE(error_of(text, map).find("there is no column '#4'"), std::string::npos);
@@ -116,9 +116,9 @@ TEST(FacilityRows, WhatCannotBeIsLeftOutAndCounted) {
   ASSERT_EQ(samples.size(), 2U);
   EXPECT_FALSE(samples[0].it);
   EXPECT_FALSE(samples[1].on_battery);
-  EXPECT_EQ(counts->impossible, 1U);
-  EXPECT_EQ(counts->out_of_order, 1U);
-  EXPECT_EQ(counts->without_time, 1U);
+  EXPECT_EQ(counts->cells.impossible, 1U);
+  EXPECT_EQ(counts->order.out_of_order, 1U);
+  EXPECT_EQ(counts->cells.without_time, 1U);
 }
 
 /// A row a minute from `from` on.
@@ -131,7 +131,7 @@ constexpr WallTime kBegin(1'767'225'600'000'000'000);
 constexpr Seconds kDay(86400);
 const std::string kHead = "time,it_w\n", kFuture = "2062-01-01T00:00:00Z,5\n";
 
-FacilityRowCounts counts_of(const std::string& text) {
+FacilityTableCounts counts_of(const std::string& text) {
   const auto source = bytes_in_memory(text);
   return read_facility(*source, ',', {}, "x.csv", [](const FacilitySample&) {}).value();
 }
@@ -142,11 +142,11 @@ TEST(FacilityRows, ARowOfTheFutureCostsItselfWhereverItIs) {
       std::string text = kHead + minutes(kBegin, before);
       for (int i = 0; i < wrong; ++i) text += kFuture;
       text += minutes(kBegin + Seconds(60.0 * before), 60 - before);
-      const FacilityRowCounts counts = counts_of(text);
+      const FacilityTableCounts counts = counts_of(text);
       // Alone in its file, or before all others, it is as good as any.
-      EXPECT_EQ(counts.rows, 60U) << before << " before " << wrong;
-      EXPECT_EQ(counts.ahead + counts.out_of_order, static_cast<std::uint64_t>(wrong)) << before;
-      EXPECT_EQ(counts.first_ahead, fmt::format("x.csv:{}: column 'time' is '2062-01-01T00:00:00Z'", before + 2));
+      EXPECT_EQ(counts.order.rows, 60U) << before << " before " << wrong;
+      EXPECT_EQ(counts.order.ahead + counts.order.out_of_order, static_cast<std::uint64_t>(wrong)) << before;
+      EXPECT_EQ(counts.order.first_ahead, fmt::format("x.csv:{}: column 'time' is '2062-01-01T00:00:00Z'", before + 2));
     }
   EXPECT_EQ(read(kHead + kFuture).size(), 1U) << "alone there is nothing that it is ahead of";
 }
@@ -169,11 +169,11 @@ TEST(FacilityRows, AnOutageOfDaysIsSurvivedWithoutLosingARow) {
 }
 
 TEST(FacilityRows, AClockThatIsSetBackIsToldWithTheFirstRow) {
-  const FacilityRowCounts counts = counts_of(kHead + minutes(kBegin, 200) + minutes(kBegin + Seconds(4800), 200));
-  EXPECT_EQ(counts.rows, 280U);
-  EXPECT_EQ(counts.out_of_order, 120U);
-  EXPECT_EQ(counts.far_back, 0U);
-  EXPECT_EQ(counts.first_back, "x.csv:202: column 'time' is '2026-01-01T01:20:00.000Z'");
+  const FacilityTableCounts counts = counts_of(kHead + minutes(kBegin, 200) + minutes(kBegin + Seconds(4800), 200));
+  EXPECT_EQ(counts.order.rows, 280U);
+  EXPECT_EQ(counts.order.out_of_order, 120U);
+  EXPECT_EQ(counts.order.far_back, 0U);
+  EXPECT_EQ(counts.order.first_back, "x.csv:202: column 'time' is '2026-01-01T01:20:00.000Z'");
 }
 
 /// A row a minute, hours of 26 October 2025 as a wall clock in Berlin shows them: the third comes twice.
@@ -203,21 +203,21 @@ TEST(FacilityRows, AnHourThatAutumnRepeatsIsNamedWithItsRemedyWhereItCannotBeTol
     const auto source = bytes_in_memory(text);
     return read_facility(*source, ',', map, "x.csv", [](const FacilitySample&) {}).value();
   };
-  const FacilityRowCounts unnamed = counts_in(autumn_night(1), "");
-  EXPECT_EQ(unnamed.out_of_order, 60U);
-  EXPECT_EQ(unnamed.hours_back, 1U);
+  const FacilityTableCounts unnamed = counts_in(autumn_night(1), "");
+  EXPECT_EQ(unnamed.order.out_of_order, 60U);
+  EXPECT_EQ(unnamed.cells.hours_back, 1U);
   const std::string told = to_text(unnamed);
   EXPECT_NE(told.find("x.csv:122: column 'time' is '2025-10-26 02:00:00': stamps without offset go back"), told.npos)
       << told;
   EXPECT_NE(told.find("zone = \"Europe/Berlin\""), told.npos) << told;
   // A row that stands twice goes back by less: it is left out as always, and no hour begins anew with it.
-  const FacilityRowCounts twice =
+  const FacilityTableCounts twice =
       counts_in(kHead + "2025-10-26 02:10:00,5\n2025-10-26 02:20:00,5\n2025-10-26 02:20:00,5\n", "Europe/Berlin");
-  EXPECT_EQ(twice.rows, 2U);
+  EXPECT_EQ(twice.order.rows, 2U);
   EXPECT_NE(to_text(twice).find("x.csv:4: column 'time' is '2025-10-26 02:20:00', of the hour that the zone repeats"),
             std::string::npos)
       << to_text(twice);
-  EXPECT_EQ(counts_in(autumn_night(1), "Europe/Berlin").hours_back, 0U);
+  EXPECT_EQ(counts_in(autumn_night(1), "Europe/Berlin").cells.hours_back, 0U);
   EXPECT_EQ(to_text(counts_of(kHead + minutes(kBegin, 100) + minutes(kBegin + Seconds(3000), 100))).find("autumn"),
             std::string::npos)
       << "stamps with an offset";

@@ -1,6 +1,6 @@
 // A building's samples in anyone's CSV: what is read again after it was written is the same, times rise, and values
 // stay within what their columns can hold.
-#include "series/facility_rows.h"
+#include "series/facility_table.h"
 
 #include <cmath>
 #include <cstdint>
@@ -24,7 +24,7 @@ std::vector<FacilitySample> samples_of(std::string_view text, char separator, co
   const auto counts = series::read_facility(
       *bytes, separator, map, "x.csv", [&](FacilitySample sample) { samples.push_back(std::move(sample)); }, order);
   whole = counts.has_value();
-  if (whole) check(counts->rows == samples.size());
+  if (whole) check(counts->order.rows == samples.size());
   return samples;
 }
 
