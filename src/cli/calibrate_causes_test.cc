@@ -68,6 +68,24 @@ TEST_F(CalibrateCauses, ExplainsAFile) {
   EXPECT_NE(shown.find("Not seen here"), std::string::npos) << shown;
 }
 
+TEST_F(CalibrateCauses, AFileWithTheNewestRowsFirstIsExplainedAsItsOtherWayRound) {
+  const std::string ordered = samples(14, 10.5);
+  const std::size_t header = ordered.find('\n') + 1;
+  std::string reversed;
+  for (std::size_t end = ordered.size(); end > header;) {
+    const std::size_t begin = ordered.rfind('\n', end - 2) + 1;
+    reversed += ordered.substr(begin, end - begin);
+    end = begin;
+  }
+  auto told = report::Json::parse(text({"calibrate", "explain", put("a.csv", ordered), "--json"}));
+  auto again =
+      report::Json::parse(text({"calibrate", "explain", put("b.csv", ordered.substr(0, header) + reversed), "--json"}));
+  EXPECT_NE(errors_.find("10079 rows are not later than one before them and were sorted"), std::string::npos)
+      << errors_;
+  EXPECT_FALSE(told["findings"].empty());
+  EXPECT_EQ(told["findings"], again["findings"]);
+}
+
 TEST_F(CalibrateCauses, WhatNoMeterTellsApartIsBoth) {
   const std::string file = put("b.csv", samples(14, 10.5, false));
   const auto json = report::Json::parse(text({"calibrate", "explain", file, "--json"}));

@@ -121,7 +121,8 @@ void add_calibrate_explain(Registry& registry) {
        .summary = "Say what a building no longer does as before, since when, and which cause explains it",
        .examples = std::string("  flyball calibrate explain samples.csv --report causes.html\n"
                                "  flyball calibrate explain bms.csv --map columns.toml --reference 14d --json\n"
-                               "  flyball calibrate explain --scenario facility-1000 --fault ups_mode --seed 3\n") +
+                               "  flyball calibrate explain --scenario facility-1000 --fault ups_mode --seed 3\n"
+                               "Rows may stand in any order.\n") +
                    kFacilityMapHelp},
       [options](Context& context) { return calibrate_explain(*options, context); });
   command.add_option("FILE", options->file, "Samples of a building: CSV, also .gz or .zst");

@@ -81,10 +81,10 @@ Result<series::FacilityMap> read_facility_map(const std::string& path, Filesyste
 
 Result<> read_facility_file(const std::string& path, const series::FacilityMap& map, series::RowOrder order,
                             std::vector<std::string>& warnings, const std::function<void(FacilitySample)>& each) {
-  FLYBALL_ASSIGN(const auto bytes, open_bytes(path));
+  const auto open = [&] { return open_bytes(path); };
   FLYBALL_ASSIGN(const series::FacilityTableCounts counts,
-                 series::read_facility(*bytes, separator_of(path), map, path, each, order));
-  if (counts.order.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", path);
+                 series::read_facility(open, separator_of(path), map, path, each, order));
+  if (counts.rows == 0) return fail(ErrorCode::input, "the file has no usable rows", path);
   if (const std::string text = series::to_text(counts); !text.empty())
     warnings.push_back(fmt::format("{}: {}", path, text));
   if (counts.zone_assumed)

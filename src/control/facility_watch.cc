@@ -361,7 +361,8 @@ void FacilityWatch::State::tell_rows() {
   const series::RowOrderCounts seen = in_time->take_counts();
   if (rows->zone_assumed() && !std::exchange(zone_told, true))
     notice(options.input + ": the stamps carry no zone and are read as UTC; a map can name it (zone)");
-  if (const series::FacilityRowCounts cells = rows->take_counts(); cells.hours_back > 0) notice(cells.first_hour_back);
+  const series::FacilityRowCounts cells = rows->take_counts();
+  if (cells.hours_back > 0) notice(cells.first_hour_back);
   if (seen.ahead > 0)
     notice(fmt::format("{}: {} rows are more than a day ahead of those around them and set aside; mend that clock",
                        seen.first_ahead, seen.ahead));
@@ -371,7 +372,11 @@ void FacilityWatch::State::tell_rows() {
         fmt::format("{}: all {} new rows lie more than a day before the last that was taken, {}; if a clock "
                     "was ahead then, move {} away to begin anew, or name another with --state-dir",
                     seen.first_back, seen.out_of_order, format_rfc3339(*newest_row), options.folder));
-  notice(fmt::format("{}: {} rows are not later than the one before and left out", seen.first_back, seen.out_of_order));
+  const bool newest_first = cells.falling > 1 && cells.falling > seen.rows;
+  notice(fmt::format("{}: {} rows are not later than the one before and left out{}", seen.first_back, seen.out_of_order,
+                     newest_first ? "; most stand before an earlier one: a watch follows a file whose newest row comes "
+                                    "last, turn it round (tac), or read it once with flyball calibrate explain"
+                                  : ""));
 }
 
 Result<> FacilityWatch::State::finish_block(const facility::SampleBlock& block, std::uint64_t behind) {

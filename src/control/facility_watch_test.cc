@@ -170,6 +170,16 @@ TEST_F(FacilityWatching, AClockSetBackIsToldInOneWarning) {
   EXPECT_NE(notices_[0].find("120 rows are not later"), std::string::npos) << notices_[0];
 }
 
+TEST_F(FacilityWatching, AFileWhoseNewestRowComesFirstIsToldWithItsRemedy) {
+  append(kHeader);
+  for (int minute = 100; minute > 0; --minute) append(rows(minute, minute + 1));
+  read_all("state");
+  EXPECT_NE(joined(notices_).find("99 rows are not later than the one before and left out; most stand before"),
+            std::string::npos)
+      << joined(notices_);
+  EXPECT_NE(joined(notices_).find("tac"), std::string::npos);
+}
+
 TEST_F(FacilityWatching, AStateOfTheFutureIsToldWithItsRemedy) {
   append(kHeader + rows(5'000'000, 5'000'100));  // 2035
   read_all("state");

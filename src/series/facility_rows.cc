@@ -295,7 +295,9 @@ Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std:
 void FacilityRows::look_for_autumn(std::uint64_t line, std::string_view stamp, WallTime at, bool unsure) {
   constexpr Seconds kLeast(1800), kMost(3600);
   const std::optional<WallTime> before = std::exchange(row_before_, at);
-  const bool back = stamps_.assumed_utc() && before && at + kLeast <= *before && *before <= at + kMost;
+  if (before && at < *before) ++counts_.falling;
+  const bool rose = std::exchange(rising_, before && at > *before);  // where all go back it is no autumn
+  const bool back = stamps_.assumed_utc() && rose && at + kLeast <= *before && *before <= at + kMost;
   if (!back && !unsure) return;
   if (++counts_.hours_back > 1) return;
   counts_.first_hour_back =
@@ -306,38 +308,37 @@ void FacilityRows::look_for_autumn(std::uint64_t line, std::string_view stamp, W
                 "map (zone = \"Europe/Berlin\"), or write UTC stamps");
 }
 
-/// False: left out, and counted.
-Result<bool> FacilityRows::read_row(std::span<const std::string_view> cells, std::uint64_t line,
-                                    FacilitySample& sample) {
+Result<std::optional<WallTime>> FacilityRows::read_time(std::span<const std::string_view> cells, std::uint64_t line) {
   if (cells.size() != header_.size())
     return fail(ErrorCode::input, fmt::format("the row has {} cells and the header {}", cells.size(), header_.size()),
                 fmt::format("{}:{}", path_, line), "mend the row or take it out");
   const std::string_view stamp = trim(cells[time_]);
-  if (stamp == header_[time_]) return false;  // the header once more
+  if (stamp == header_[time_]) return std::optional<WallTime>();  // the header once more
+  WallTime at;
   const std::uint64_t unsure = stamps_.unsure();
-  const char* const wrong = says_nothing(stamp) ? "empty" : stamps_.read(stamp, stamp_unit_, sample.at);
+  const char* const wrong = says_nothing(stamp) ? "empty" : stamps_.read(stamp, stamp_unit_, at);
   if (wrong != nullptr) {
     const std::string_view why = wrong;
     if (why == "empty" || why.find("in the hour that the zone") != why.npos) {
       ++counts_.without_time;
       example(line, time_, stamp);
-      return false;
+      return std::optional<WallTime>();
     }
     return fail(ErrorCode::input, fmt::format("column '{}' is '{}': {}", header_[time_], shown(stamp), why),
                 fmt::format("{}:{}", path_, line), "write 2024-05-17T15:38:28Z, or seconds since 1970");
   }
-  look_for_autumn(line, stamp, sample.at, stamps_.unsure() > unsure);
-  for (const Bound& bound : bound_) FLYBALL_TRY(read_cell(bound, trim(cells[bound.cell]), line, sample));
-  std::erase_if(sample.jobs, [](const JobShare& job) { return job.type.empty() && job.phase == Phase::unknown; });
-  return true;
+  look_for_autumn(line, stamp, at, stamps_.unsure() > unsure);
+  return std::optional(at);
 }
 
 Result<std::optional<FacilityRow>> FacilityRows::read(std::span<const std::string_view> cells, std::uint64_t line,
                                                       std::uint64_t place) {
-  FacilityRow row{{}, place, line, {}};
-  FLYBALL_ASSIGN(const bool usable, read_row(cells, line, row.sample));
-  if (!usable) return std::optional<FacilityRow>();
-  row.stamp = trim(cells[time_]);
+  FLYBALL_ASSIGN(const std::optional<WallTime> at, read_time(cells, line));
+  if (!at) return std::optional<FacilityRow>();
+  FacilityRow row{{}, place, line, std::string(trim(cells[time_]))};
+  row.sample.at = *at;
+  for (const Bound& bound : bound_) FLYBALL_TRY(read_cell(bound, trim(cells[bound.cell]), line, row.sample));
+  std::erase_if(row.sample.jobs, [](const JobShare& job) { return job.type.empty() && job.phase == Phase::unknown; });
   return std::optional(std::move(row));
 }
 

@@ -59,6 +59,7 @@ struct FacilityRowCounts {
   std::uint64_t without_time = 0;     ///< rows left out: no stamp, or one that names no instant
   std::uint64_t unknown_phases = 0;   ///< words that are no phase; it is unknown then
   std::uint64_t hours_back = 0;       ///< stamps that go back by an hour as local time does in autumn
+  std::uint64_t falling = 0;          ///< rows that are earlier than the one before them, whatever became of it
   std::vector<std::string> examples;  ///< the first few, "FILE:12: column 'it_w' is '-3'"
   std::string first_hour_back;        ///< in the same words, and the remedy; empty if there are none
 };
@@ -83,6 +84,8 @@ class FacilityRows {
   /// Nothing: left out, and counted. `line` is what messages say, `place` comes back with the sample.
   Result<std::optional<FacilityRow>> read(std::span<const std::string_view> cells, std::uint64_t line,
                                           std::uint64_t place = 0);
+  /// Only when it is; what the other cells hold is not looked at.
+  Result<std::optional<WallTime>> read_time(std::span<const std::string_view> cells, std::uint64_t line);
   /// Goes on behind what was read elsewhere.
   void resume_after(WallTime at) { stamps_.resume_after(at); }
 
@@ -106,7 +109,6 @@ class FacilityRows {
   FacilityRows(std::string path, StampReader stamps) : path_(std::move(path)), stamps_(std::move(stamps)) {}
   Result<> bind_columns(const FacilityMap& map);
   Result<> read_cell(const Bound& bound, std::string_view cell, std::uint64_t line, FacilitySample& sample);
-  Result<bool> read_row(std::span<const std::string_view> cells, std::uint64_t line, FacilitySample& sample);
   std::string cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const;
   void example(std::uint64_t line, std::size_t cell, std::string_view text);
   void look_for_autumn(std::uint64_t line, std::string_view stamp, WallTime at, bool unsure);
@@ -119,6 +121,7 @@ class FacilityRows {
   std::vector<std::string> unknown_;
   std::size_t time_ = 0;
   std::optional<WallTime> row_before_;  ///< whatever became of it
+  bool rising_ = false;                 ///< it was later than the one before it
   FacilityRowCounts counts_;
 };
 

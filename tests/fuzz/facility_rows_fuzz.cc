@@ -20,11 +20,11 @@ void check(bool holds) {
 std::vector<FacilitySample> samples_of(std::string_view text, char separator, const series::FacilityMap& map,
                                        series::RowOrder order, bool& whole) {
   std::vector<FacilitySample> samples;
-  const auto bytes = bytes_in_memory(text);
   const auto counts = series::read_facility(
-      *bytes, separator, map, "x.csv", [&](FacilitySample sample) { samples.push_back(std::move(sample)); }, order);
+      series::open_memory(text), separator, map, "x.csv",
+      [&](FacilitySample sample) { samples.push_back(std::move(sample)); }, order);
   whole = counts.has_value();
-  if (whole) check(counts->order.rows == samples.size());
+  if (whole) check(counts->rows == samples.size());
   return samples;
 }
 
