@@ -121,6 +121,25 @@ TEST_F(CalibrateCauses, AMapNamesColumnsAndUnits) {
   EXPECT_NE(refused({"calibrate", "explain", file, "--map", "/bad.toml"}).find("'it' is no column"), std::string::npos);
 }
 
+TEST_F(CalibrateCauses, DecimalCommasAreReadBetweenSemicolonsAndElsewhereTheRemedyIsNamed) {
+  std::string commas = samples(14, 10.5), points = commas;
+  for (char& c : commas) c = c == ',' ? ';' : c;
+  for (std::size_t at = commas.find(";17\n"); at != commas.npos; at = commas.find(";17\n", at))
+    commas.replace(at, 3, ";17,25");
+  for (std::size_t at = points.find(",17\n"); at != points.npos; at = points.find(",17\n", at))
+    points.replace(at, 3, ",17.25");
+  const auto told = report::Json::parse(text({"calibrate", "explain", put("a.csv", points), "--json"}));
+  const auto again = report::Json::parse(text({"calibrate", "explain", put("b.csv", commas), "--json"}));
+  EXPECT_EQ(errors_.find("left out"), std::string::npos) << errors_;
+  EXPECT_FALSE(told["findings"].empty());
+  EXPECT_EQ(told["findings"], again["findings"]);
+  for (const char* row : {"2026-01-01T00:00:00Z,\"512345,5\"\n", "2026-01-01T00:00:00Z,512345,5\n"}) {
+    const std::string error = refused({"calibrate", "explain", put("c.csv", std::string("time,it_w\n") + row)});
+    EXPECT_NE(error.find("c.csv:2"), std::string::npos) << error;
+    EXPECT_NE(error.find("separate the cells by semicolons"), std::string::npos) << error;
+  }
+}
+
 TEST_F(CalibrateCauses, SamplesTooFarApartAreSaid) {
   const std::string file = put("b.csv", "time,it_w\n2026-01-01T00:00:00Z,5e5\n2026-01-01T00:05:00Z,5e5\n");
   EXPECT_NE(text({"calibrate", "explain", file}).find("Nothing is said yet"), std::string::npos) << out();

@@ -9,8 +9,8 @@
 
 #include "base/byte_source.h"
 #include "base/csv.h"
-#include "base/decimal.h"
 #include "base/text.h"
+#include "series/decimal_mark.h"
 #include "series/reader_stamp.h"
 
 namespace flyball::cli {
@@ -59,8 +59,8 @@ std::string shown(std::string_view cell) {
 
 class Reader {
  public:
-  Reader(std::string path, const std::vector<WantedColumn>& wanted, series::StampReader stamps)
-      : path_(std::move(path)), wanted_(wanted), stamps_(std::move(stamps)) {}
+  Reader(std::string path, const std::vector<WantedColumn>& wanted, series::StampReader stamps, char separator)
+      : path_(std::move(path)), wanted_(wanted), stamps_(std::move(stamps)), numbers_(separator) {}
 
   Result<> find_columns(const CsvRow& row, const StampRule& rule) {
     for (const std::string_view cell : row.cells) header_.push_back(trimmed(cell));
@@ -80,7 +80,7 @@ class Reader {
                   row.defect.empty()
                       ? fmt::format("the row has {} cells and the header {}", row.cells.size(), header_.size())
                       : fmt::format("the row cannot be used: {}", row.defect),
-                  fmt::format("{}:{}", path_, row.line), "mend the row or take it out");
+                  fmt::format("{}:{}", path_, row.line), series::row_remedy(row.cells.size(), header_.size()));
     }
     TableRow made{{}, row.line, {}};
     const std::string_view stamp = trim(row.cells[time_]);
@@ -103,9 +103,8 @@ class Reader {
         continue;
       }
       if (says_nothing(cell)) return leave_out(table.no_value, row, columns_[i]);
-      if (!parse_decimal(cell, value))
-        return wrong_cell(row, columns_[i], "this is no number",
-                          "write a number with a decimal point, or leave the cell empty: such rows are left out");
+      if (const auto wrong = numbers_.read(cell, row.line, value))
+        return wrong_cell(row, columns_[i], wrong->what, wrong->remedy);
       const bool possible = value >= wanted_[i].low && value <= wanted_[i].high;
       if (!possible && wanted_[i].optional) value = no_value();
       if (!possible && !wanted_[i].optional) return leave_out(table.impossible, row, columns_[i]);
@@ -157,6 +156,7 @@ class Reader {
   std::string path_;
   const std::vector<WantedColumn>& wanted_;
   series::StampReader stamps_;
+  series::DecimalMark numbers_;
   series::StampUnit stamp_unit_ = series::StampUnit::by_size;
   std::vector<std::string> header_;
   std::vector<std::size_t> columns_;
@@ -205,7 +205,7 @@ Result<Table> read_table(ByteSource& bytes, char separator, const std::string& p
   options.fold = stamp.fold;
   FLYBALL_ASSIGN(series::StampReader stamps, series::StampReader::make(options));
   CsvReader csv(bytes, {.separator = separator});
-  Reader reader(path, wanted, std::move(stamps));
+  Reader reader(path, wanted, std::move(stamps), separator);
   CsvRow row;
   bool header = true;
   while (true) {

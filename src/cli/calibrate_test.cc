@@ -87,6 +87,9 @@ TEST_F(Calibrate, AMapNamesTheColumnsOfAnyFile) {
   const auto mapped = json({"calibrate", "fit", mine, "--weather", air, "--map", "/map.toml"});
   EXPECT_EQ(mapped["hourly_mape_fraction"], known["hourly_mape_fraction"]);
   EXPECT_EQ(mapped["held_out"], "second half of the training");
+  for (char& c : semicolons) c = c == '.' ? ',' : c;
+  const auto commas = json({"calibrate", "fit", put("commas.csv", semicolons), "--weather", air, "--map", "/map.toml"});
+  EXPECT_EQ(commas["hourly_mape_fraction"], known["hourly_mape_fraction"]);
 }
 
 TEST_F(Calibrate, ErrorsNameLineColumnValueAndRemedy) {

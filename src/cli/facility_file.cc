@@ -35,6 +35,7 @@ const char* const kFacilityMapHelp =
     "back_c, dry_bulb_c, wet_bulb_c, gpu_power_w, gpu_clock_hz, gpu_temperature_c, gpu_throttled_fraction,\n"
     "ecc_errors, link_errors, software, rack1_w, rack1_inlet_c …, job1_type, job1_phase, job1_gpus_fraction,\n"
     "job1_tokens_per_s, job1_utilisation_fraction, job1_loss …; any of them may be missing.\n"
+    "Cells are separated by commas, semicolons (decimal commas are read then) or tabs.\n"
     "A map names those of any other file, each by its name or as \"#3\"; one map serves fit, explain and watch:\n"
     "  zone = \"Europe/Berlin\"             # of stamps without offset; without it they are read as UTC\n"
     "  columns.time = \"stamp\"\n"

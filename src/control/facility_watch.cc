@@ -278,7 +278,8 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   CsvReader csv(*source, {.separator = separator});
   CsvRow row;
   FLYBALL_TRY(csv.next(row));
-  FLYBALL_ASSIGN(series::FacilityRows bound, series::FacilityRows::bind(row.cells, options.map, options.input));
+  FLYBALL_ASSIGN(series::FacilityRows bound,
+                 series::FacilityRows::bind(row.cells, options.map, options.input, separator));
   rows.emplace(std::move(bound));
   in_time.emplace(options.input, rows->time_column());
   if (newest_row) {

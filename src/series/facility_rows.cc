@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/decimal.h"
 #include "base/text.h"
 
 namespace flyball::series {
@@ -178,12 +177,12 @@ std::optional<Phase> phase_in_words(std::string_view word) {
 }
 
 Result<FacilityRows> FacilityRows::bind(std::span<const std::string_view> header, const FacilityMap& map,
-                                        std::string path) {
+                                        std::string path, char separator) {
   ReadOptions options;
   options.zone = map.zone;
   options.fold = Fold::in_order;
   FLYBALL_ASSIGN(StampReader stamps, StampReader::make(options));
-  FacilityRows rows(std::move(path), std::move(stamps));
+  FacilityRows rows(std::move(path), std::move(stamps), separator);
   for (const std::string_view cell : header) rows.header_.emplace_back(trim(cell));
   FLYBALL_TRY(rows.bind_columns(map));
   return rows;
@@ -276,11 +275,7 @@ Result<> FacilityRows::read_cell(const Bound& bound, std::string_view cell, std:
     return {};
   }
   double value = 0;
-  if (!parse_decimal(cell, value)) {
-    const auto slow = parse_double(cell);
-    if (!slow) return wrong("this is no number", "write a number with a decimal point, or leave the cell empty");
-    value = *slow;
-  }
+  if (const auto told = numbers_.read(cell, line, value)) return wrong(told->what, told->remedy);
   value = value * bound.scale + bound.offset;
   if (value < bound.field.low || value > bound.field.high) {
     ++counts_.impossible;
@@ -311,7 +306,7 @@ void FacilityRows::look_for_autumn(std::uint64_t line, std::string_view stamp, W
 Result<std::optional<WallTime>> FacilityRows::read_time(std::span<const std::string_view> cells, std::uint64_t line) {
   if (cells.size() != header_.size())
     return fail(ErrorCode::input, fmt::format("the row has {} cells and the header {}", cells.size(), header_.size()),
-                fmt::format("{}:{}", path_, line), "mend the row or take it out");
+                fmt::format("{}:{}", path_, line), row_remedy(cells.size(), header_.size()));
   const std::string_view stamp = trim(cells[time_]);
   if (stamp == header_[time_]) return std::optional<WallTime>();  // the header once more
   WallTime at;

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "core/facility.h"
 #include "core/facility_columns.h"
+#include "series/decimal_mark.h"
 #include "series/reader_stamp.h"
 
 namespace flyball::series {
@@ -78,8 +79,10 @@ std::string cell_in_words(const std::string& path, std::uint64_t line, const std
 /// What each row says, whatever those before it said.
 class FacilityRows {
  public:
-  /// `path` is for messages. An error where neither time nor any known column is there, or a mapped one is missing.
-  static Result<FacilityRows> bind(std::span<const std::string_view> header, const FacilityMap& map, std::string path);
+  /// `path` is for messages; behind semicolons commas stand before decimals. An error where neither time nor any known
+  /// column is there, or a mapped one is missing.
+  static Result<FacilityRows> bind(std::span<const std::string_view> header, const FacilityMap& map, std::string path,
+                                   char separator);
 
   /// Nothing: left out, and counted. `line` is what messages say, `place` comes back with the sample.
   Result<std::optional<FacilityRow>> read(std::span<const std::string_view> cells, std::uint64_t line,
@@ -106,7 +109,8 @@ class FacilityRows {
     FacilityField field;
     double scale = 1, offset = 0;
   };
-  FacilityRows(std::string path, StampReader stamps) : path_(std::move(path)), stamps_(std::move(stamps)) {}
+  FacilityRows(std::string path, StampReader stamps, char separator)
+      : path_(std::move(path)), stamps_(std::move(stamps)), numbers_(separator) {}
   Result<> bind_columns(const FacilityMap& map);
   Result<> read_cell(const Bound& bound, std::string_view cell, std::uint64_t line, FacilitySample& sample);
   std::string cell_text(std::uint64_t line, std::size_t cell, std::string_view text) const;
@@ -115,6 +119,7 @@ class FacilityRows {
 
   std::string path_;
   StampReader stamps_;
+  DecimalMark numbers_;
   StampUnit stamp_unit_ = StampUnit::by_size;
   std::vector<std::string> header_;
   std::vector<Bound> bound_;

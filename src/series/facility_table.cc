@@ -33,7 +33,7 @@ Result<bool> go_through(ByteSource& bytes, char separator, const FacilityMap& ma
     FLYBALL_ASSIGN(const bool there, csv.next(row));
     if (!there) break;
     if (!rows) {
-      FLYBALL_ASSIGN(FacilityRows made, FacilityRows::bind(row.cells, map, path));
+      FLYBALL_ASSIGN(FacilityRows made, FacilityRows::bind(row.cells, map, path, separator));
       rows.emplace(std::move(made));
       continue;
     }

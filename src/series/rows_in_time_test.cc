@@ -22,7 +22,7 @@ Streamed stream(const std::string& text, const std::string& zone = "") {
   CsvReader csv(*source);
   CsvRow row;
   EXPECT_TRUE(csv.next(row).value());
-  auto rows = FacilityRows::bind(row.cells, map, "x.csv");
+  auto rows = FacilityRows::bind(row.cells, map, "x.csv", ',');
   EXPECT_TRUE(rows) << rows.error().message();
   RowsInTime in_time("x.csv", rows->time_column());
   const auto keep = [&](std::span<FacilityRow> ready) {
