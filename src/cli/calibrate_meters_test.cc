@@ -77,6 +77,19 @@ TEST_F(CalibrateMeters, ThatStandStillOrReadWhatCannotBeAreLeftOut) {
     EXPECT_NEAR(made["pue"]["overall"]["value"].get<double>(), 1.24, 0.01) << made["warnings"].dump(1);
 }
 
+TEST_F(CalibrateMeters, ARowOfAWrongClockIsNoSampleAndIsTold) {
+  const std::string right = building();
+  const report::Json known = fit(right);
+  for (const char* wrong : {"2062-01-01T00:00:00Z,500000,620000\n", "2001-01-01T00:00:00Z,500000,620000\n"}) {
+    std::string text = right;
+    const report::Json made = fit(text.insert(text.find('\n', text.size() / 2) + 1, wrong));
+    EXPECT_NE(made["warnings"].dump().find("1 rows are more than a day from all others"), std::string::npos)
+        << made["warnings"].dump(1);
+    EXPECT_NE(made["warnings"].dump().find(std::string(wrong, 20)), std::string::npos);
+    for (const char* same : {"all", "pue", "lags", "relief"}) EXPECT_EQ(made[same], known[same]) << same;
+  }
+}
+
 TEST_F(CalibrateMeters, WhatCannotBeToldIsRefused) {
   const std::string file = put("b.csv", building());
   EXPECT_NE(refused({"calibrate", "fit", file, "--delay", "6d"}).find("--delay"), std::string::npos);

@@ -77,7 +77,7 @@ void put_in_order(Plan& plan, RowOrder order) {
   std::stable_sort(by_time.begin(), by_time.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return plan.at[a] < plan.at[b]; });
   plan.rank.assign(plan.at.size(), 0);
-  if (order == RowOrder::of_time) set_apart(plan, by_time);
+  set_apart(plan, by_time);
   std::uint32_t next = 0;
   if (order == RowOrder::any) {
     for (std::uint32_t& rank : plan.rank)

@@ -72,6 +72,7 @@ TEST(FacilityTable, RowsOfAWrongClockCostThemselvesWhereverTheyAre) {
         std::vector<std::string> lines = rows;
         lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), count, wrong);
         const Whole made = whole(kHead + joined(lines));
+        EXPECT_EQ(whole(kHead + joined(lines), RowOrder::any).times, right.times) << at;
         EXPECT_EQ(made.times, right.times) << at << " " << count << " " << wrong;
         EXPECT_EQ(made.counts.apart, count) << "a clock that stands still confirms nothing";
         EXPECT_EQ(made.counts.first_apart,
