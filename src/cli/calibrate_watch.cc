@@ -89,7 +89,9 @@ void add_calibrate_watch(Registry& registry) {
                "  flyball calibrate watch /var/log/building.csv --metrics /var/lib/node_exporter/building.prom\n"
                "  flyball calibrate watch building.csv --once --json\n"
                "Each finding is told once, also over a restart or kill -9: all of them are in events.ndjson in\n"
-               "the state folder. A rotated or shortened file is read from its beginning.\n") +
+               "the state folder. A file that is rotated (f.csv.1, not compressed) is read to its end first, also "
+               "after a\n"
+               "restart; a shortened one is read from its beginning.\n") +
            kFacilityMapHelp},
       [options](Context& context) { return calibrate_watch(*options, context); });
   command.add_option("FILE", options->file, "Samples of a building: CSV that grows")->required();

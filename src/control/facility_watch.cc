@@ -1,14 +1,10 @@
 #include "control/facility_watch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <deque>
 #include <map>
 #include <span>
 #include <utility>
@@ -17,6 +13,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "control/watch_folder.h"
+#include "control/watch_input.h"
 #include "series/rows_in_time.h"
 
 namespace flyball::control {
@@ -51,59 +48,6 @@ std::optional<std::string> opened(const std::string& line) {
   return content;
 }
 
-/// The input as it is open now.
-class Input {
- public:
-  ~Input() { close(); }
-  Input() = default;
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
-
-  Result<> open(const std::string& path) {
-    close();
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ >= 0) return {};
-    return fail(errno == ENOENT ? ErrorCode::input : ErrorCode::failed, std::strerror(errno), path,
-                "name the file that is written");
-  }
-  bool is_open() const { return fd_ >= 0; }
-  std::uint64_t size() const {
-    struct stat now {};
-    return ::fstat(fd_, &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
-  }
-  /// Another file has the name by now.
-  bool replaced(const std::string& path) const {
-    struct stat mine {
-    }, named{};
-    if (::fstat(fd_, &mine) != 0 || ::stat(path.c_str(), &named) != 0) return false;
-    return mine.st_ino != named.st_ino || mine.st_dev != named.st_dev;
-  }
-  Result<std::uint64_t> lines_before(std::uint64_t place, const std::string& path) const {
-    std::uint64_t lines = 0;
-    for (std::uint64_t at = 0; at < place;) {
-      FLYBALL_ASSIGN(const std::string part, read(at, std::min<std::uint64_t>(kChunk, place - at), path));
-      if (part.empty()) break;
-      lines += static_cast<std::uint64_t>(std::count(part.begin(), part.end(), '\n'));
-      at += part.size();
-    }
-    return lines;
-  }
-  Result<std::string> read(std::uint64_t at, std::size_t most, const std::string& path) const {
-    std::string made(most, '\0');
-    const ssize_t n = ::pread(fd_, made.data(), most, static_cast<off_t>(at));
-    if (n < 0) return fail(ErrorCode::failed, std::strerror(errno), path);
-    made.resize(static_cast<std::size_t>(n));
-    return made;
-  }
-
- private:
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  int fd_ = -1;
-};
-
 /// The options without which the same rows would have other findings.
 std::vector<std::pair<std::string, std::string>> meaning_of(const FacilityWatchOptions& options) {
   std::string columns;
@@ -136,9 +80,10 @@ struct FacilityWatch::State {
   Result<> load();
   Result<> load_blocks(std::uint64_t& place, std::string& print);
   Result<> load_events();
-  Result<std::string> fingerprint() const;
   Result<> begin_input(std::uint64_t place);
   Result<> follow_rotation();
+  Result<bool> go_back_to(const std::string& fingerprint, std::uint64_t from);
+  Result<> begin_next();
   Result<> read_rows();
   Result<> take_line(std::string_view line, std::uint64_t at);
   Result<> take_rows(std::span<series::FacilityRow> ready);
@@ -162,14 +107,17 @@ struct FacilityWatch::State {
   facility::CauseWatch causes;
   facility::BlockBuilder builder;
   std::optional<series::FacilityRows> rows;
-  std::optional<series::RowsInTime> in_time;  ///< there with `rows`
+  std::optional<series::RowsInTime> in_time;  ///< there with `rows`, and over a rotation
   char separator = ',';
-  Input input;
+  WatchInput input;
+  std::deque<std::string> rotated;     ///< to be read before the input itself, oldest first
+  std::string print;                   ///< the fingerprint of what is read
   std::uint64_t place = 0;             ///< in the input: behind the last row that was taken
   std::uint64_t line_number = 0;       ///< for messages
   std::optional<WallTime> newest_row;  ///< of all rows taken: what is read again, or once more, is not later
   bool more = false;
   bool zone_told = false;
+  bool shut = false;  ///< the next file could not be opened
   std::optional<WallTime> last_start;
   std::uint64_t block_count = 0;
   std::vector<std::string> log_tail;  ///< the newest lines of the log
@@ -199,21 +147,24 @@ Result<> FacilityWatch::State::load() {
   FLYBALL_ASSIGN(blocks_file, files.open_append(blocks_path()));
   FLYBALL_ASSIGN(events_file, files.open_append(events_path()));
   FLYBALL_TRY(input.open(options.input));
-  FLYBALL_ASSIGN(const std::string print, fingerprint());
-  if (!before.empty() && (before != print || input.size() < from)) {
-    notice(options.input +
-           ": not the file that was read before; it is read from its beginning, older rows are skipped");
-    from = 0;
-  }
-  return begin_input(from);
+  FLYBALL_ASSIGN(const std::string now, input.fingerprint());
+  if (before.empty() || (before == now && input.size() >= from)) return begin_input(from);
+  FLYBALL_ASSIGN(const bool found, go_back_to(before, from));
+  if (found) return {};
+  notice(options.input +
+         ": not the file that was read before; it is read from its beginning, older rows are skipped. If it was "
+         "rotated, what the old one held behind the last look is not seen: leave that beside it until the watch runs");
+  return begin_input(0);
 }
 
-/// The file begins so: its header and first row tell it from the one before.
-Result<std::string> FacilityWatch::State::fingerprint() const {
-  FLYBALL_ASSIGN(const std::string head, input.read(0, 2 * LineReader::kDefaultMaxLine, options.input));
-  const std::size_t header = head.find('\n');
-  const std::size_t end = header == head.npos ? head.npos : head.find('\n', header + 1);
-  return fmt::format("{:08x}", end == head.npos ? 0 : crc32(head.substr(0, end)));
+/// To what the input was rotated or copied to, where that lies beside it: its rest is read first.
+Result<bool> FacilityWatch::State::go_back_to(const std::string& fingerprint, std::uint64_t from) {
+  const std::vector<std::string> since = rotated_from(options.input, fingerprint, from);
+  if (since.empty() || !input.open(since.front())) return false;
+  rotated.assign(since.begin() + 1, since.end());
+  notice(fmt::format("{}: rotated since the last look; {} is read to its end first", options.input, since.front()));
+  FLYBALL_TRY(begin_input(from));
+  return true;
 }
 
 Result<> FacilityWatch::State::load_events() {
@@ -268,7 +219,8 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   rows.reset();
   place = 0;
   line_number = 0;
-  FLYBALL_ASSIGN(const std::string head, input.read(0, LineReader::kDefaultMaxLine, options.input));
+  FLYBALL_ASSIGN(print, input.fingerprint());
+  FLYBALL_ASSIGN(const std::string head, input.read(0, LineReader::kDefaultMaxLine));
   const std::size_t end = head.find('\n');
   if (end == head.npos) return {};  // its header is not there yet
   std::string_view line = std::string_view(head).substr(0, end);
@@ -279,44 +231,63 @@ Result<> FacilityWatch::State::begin_input(std::uint64_t from) {
   CsvRow row;
   FLYBALL_TRY(csv.next(row));
   FLYBALL_ASSIGN(series::FacilityRows bound,
-                 series::FacilityRows::bind(row.cells, options.map, options.input, separator));
+                 series::FacilityRows::bind(row.cells, options.map, input.path(), separator));
   rows.emplace(std::move(bound));
-  in_time.emplace(options.input, rows->time_column());
-  if (newest_row) {
-    rows->resume_after(*newest_row);
-    in_time->resume_after(*newest_row);
+  if (newest_row) rows->resume_after(*newest_row);
+  if (!in_time) {
+    in_time.emplace(options.input, rows->time_column());
+    if (newest_row) in_time->resume_after(*newest_row);
   }
   FLYBALL_ASSIGN(const std::vector<std::string> lost, lost_columns(options.folder, rows->known(), files));
   if (!lost.empty())
     notice(
         fmt::format("{}:1: columns that were there before are not any more: {}; what they tell is not seen, add them "
                     "to the file again",
-                    options.input, fmt::join(lost, ", ")));
+                    input.path(), fmt::join(lost, ", ")));
   place = std::max<std::uint64_t>(end + 1, from);
-  FLYBALL_ASSIGN(line_number, input.lines_before(place, options.input));
+  FLYBALL_ASSIGN(line_number, input.lines_before(place));
   return {};
 }
 
 Result<> FacilityWatch::State::follow_rotation() {
-  if (input.size() < place) {
-    notice(options.input + ": shorter than before; it is read from its beginning, older rows are skipped");
-    return begin_input(0);
+  FLYBALL_ASSIGN(const std::string now, input.fingerprint());
+  if (print == kNoFingerprint) print = now;
+  if (input.size() < place || now != print) {
+    FLYBALL_ASSIGN(const bool found, go_back_to(print, place));
+    if (found) return {};
+    notice(input.path() + ": cut or written anew; it is read from its beginning, older rows are skipped");
+    return begin_next();
   }
-  if (more || !input.replaced(options.input)) return {};
-  // The first rows of the old file need not wait for others any more.
-  if (rows) {
-    FLYBALL_TRY(take_rows(in_time->finish()));
-    tell_rows();
+  if (rotated.empty() && !input.replaced_by(options.input)) return {};
+  // What came since the last look is in the old file, which nobody writes any more.
+  FLYBALL_TRY(read_rows());
+  if (more) return {};
+  const std::string next = rotated.empty() ? options.input : rotated.front();
+  if (!rotated.empty()) rotated.pop_front();
+  if (input.size() > place)
+    notice(fmt::format("{}:{}: the last line has no end, and the file was rotated: it is left out", input.path(),
+                       line_number + 1));
+  const auto opened = input.open(next);
+  shut = !opened.has_value();
+  if (shut) {
+    notice(opened.error().message());
+    return {};
   }
-  notice(options.input + ": another file has this name now; it is read from its beginning");
-  FLYBALL_TRY(input.open(options.input));
+  notice(next + (next == options.input ? ": another file has this name now; it is read from its beginning"
+                                       : ": rotated after that one, and read next"));
+  return begin_next();
+}
+
+/// Rows that wait for others go on waiting; should this end before they are used, all of the next file is read again.
+Result<> FacilityWatch::State::begin_next() {
+  if (in_time) in_time->forget_places();
   return begin_input(0);
 }
 
 Result<> FacilityWatch::State::read_rows() {
   if (!rows) FLYBALL_TRY(begin_input(0));
   if (!rows) return {};
-  FLYBALL_ASSIGN(const std::string chunk, input.read(place, kChunk, options.input));
+  FLYBALL_ASSIGN(const std::string chunk, input.read(place, kChunk));
   more = chunk.size() == kChunk;
   std::size_t from = 0;
   for (std::size_t end = chunk.find('\n'); end != chunk.npos; end = chunk.find('\n', from)) {
@@ -326,7 +297,7 @@ Result<> FacilityWatch::State::read_rows() {
     from = end + 1;
   }
   if (from == 0 && more) {
-    notice(fmt::format("{}: a line of more than {} bytes is skipped", options.input, kChunk));
+    notice(fmt::format("{}: a line of more than {} bytes is skipped", input.path(), kChunk));
     from = chunk.size();
   }
   place += from;
@@ -361,7 +332,7 @@ Result<> FacilityWatch::State::take_rows(std::span<series::FacilityRow> ready) {
 void FacilityWatch::State::tell_rows() {
   const series::RowOrderCounts seen = in_time->take_counts();
   if (rows->zone_assumed() && !std::exchange(zone_told, true))
-    notice(options.input + ": the stamps carry no zone and are read as UTC; a map can name it (zone)");
+    notice(input.path() + ": the stamps carry no zone and are read as UTC; a map can name it (zone)");
   const series::FacilityRowCounts cells = rows->take_counts();
   if (cells.hours_back > 0) notice(cells.first_hour_back);
   if (seen.ahead > 0)
@@ -381,7 +352,9 @@ void FacilityWatch::State::tell_rows() {
 }
 
 Result<> FacilityWatch::State::finish_block(const facility::SampleBlock& block, std::uint64_t behind) {
-  FLYBALL_ASSIGN(const std::string print, fingerprint());
+  if (print == kNoFingerprint) {
+    FLYBALL_ASSIGN(print, input.fingerprint());
+  }
   const std::string line = sealed(fmt::format("{} {} {}", behind, print, facility::to_line(block)));
   FLYBALL_TRY(blocks_file->append(line));
   FLYBALL_TRY(blocks_file->sync());
@@ -474,7 +447,12 @@ Result<std::vector<std::string>> FacilityWatch::poll() {
   return lines;
 }
 
-bool FacilityWatch::behind() const { return state_->more; }
+bool FacilityWatch::behind() const {
+  const State& s = *state_;
+  // A file that is rotated again while an older one is read, but not one that cannot be opened.
+  const bool aside = s.input.path() != s.options.input && s.input.replaced_by(s.options.input);
+  return s.more || (!s.shut && (!s.rotated.empty() || aside));
+}
 std::vector<std::string> FacilityWatch::notices() { return std::exchange(state_->notices, {}); }
 const facility::CauseWatch& FacilityWatch::causes() const { return state_->causes; }
 std::uint64_t FacilityWatch::blocks() const { return state_->block_count; }

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "base/random.h"
 #include "base/temp_dir.h"
@@ -107,6 +110,115 @@ TEST_F(FacilityWatching, ARotatedOrShortenedFileIsReadFromItsBeginning) {
   EXPECT_EQ(events("state"), whole);
 }
 
+std::string joined(const std::vector<std::string>& notices) {
+  std::string text;
+  for (const std::string& notice : notices) text += notice + "\n";
+  return text;
+}
+
+/// The blocks, without where they were read.
+std::string blocks_of(const std::string& log) {
+  std::string text;
+  std::istringstream lines(log);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const std::size_t block = line.find(' ', line.find(' ') + 1);
+    text += line.substr(block, line.rfind(' ') - block) + "\n";
+  }
+  return text;
+}
+
+TEST_F(FacilityWatching, HoweverTheFileIsRotatedNoRowIsLostLiveOrOverARestart) {
+  const auto log_of = [&](const std::string& folder) {
+    return blocks_of(system_filesystem().read(dir_.file(folder) + "/blocks.log", 1 << 26).value_or(""));
+  };
+  append(kHeader + rows(0, kMinutes));
+  const std::string whole = read_all("whole");
+  ASSERT_NE(whole, "");
+  const std::string input = dir_.file("in.csv");
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const auto& old : std::filesystem::directory_iterator(std::filesystem::path(input).parent_path()))
+      if (old.path().filename().string().starts_with("in.csv")) std::filesystem::remove(old.path());
+    Random random(seed);
+    const std::string state = fmt::format("state{}", seed);
+    append(kHeader + rows(0, 30));
+    read_all(state);  // what was rotated before a watch began is nobody's
+    std::optional<FacilityWatch> watch;
+    int rotations = 0;
+    bool seen = false;  // a first row of this file: without, nothing tells a copied file from the one that goes on
+    for (int at = 30; at < kMinutes;) {
+      const int to = std::min<int>(kMinutes, at + 1 + static_cast<int>(random.below(500)));
+      append(rows(at, to));
+      at = to;
+      if (random.chance(0.5)) {
+        const std::string aside = fmt::format("{}-{:03}", input, ++rotations);
+        if (random.chance(0.5) || !seen) {
+          std::filesystem::rename(input, aside);
+        } else {
+          std::filesystem::copy_file(input, aside);
+        }
+        std::ofstream(input, std::ios::trunc) << kHeader;
+        seen = false;
+      } else {
+        seen = true;
+      }
+      // A watch that runs sees one rotation at a time; one that does not may miss several.
+      if (random.chance(0.3)) watch.reset();
+      if (!watch && random.chance(0.3) && at < kMinutes) {
+        seen = false;
+        continue;
+      }
+      if (!watch) watch.emplace(FacilityWatch::open(options(state), system_filesystem(), line_of).value());
+      do ASSERT_TRUE(watch->poll());
+      while (watch->behind());
+    }
+    watch.reset();
+    EXPECT_EQ(events(state), whole) << "seed " << seed << ", " << rotations << " rotations";
+    EXPECT_TRUE(log_of(state) == log_of("whole")) << "seed " << seed;
+    EXPECT_GT(rotations, 3);
+  }
+}
+
+TEST_F(FacilityWatching, TheOldFileIsReadOnUntilTheNewOneHoldsSomething) {
+  append(kHeader + rows(0, 100));
+  auto watch = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+  ASSERT_TRUE(watch) << watch.error().message();
+  ASSERT_TRUE(watch->poll());
+  std::ofstream old(dir_.file("in.csv"), std::ios::app);
+  std::filesystem::rename(dir_.file("in.csv"), dir_.file("in.csv.1"));
+  std::ofstream(dir_.file("in.csv")) << "";
+  for (int at = 100; at < 200; at += 50) {
+    old << rows(at, at + 50) << std::flush;
+    ASSERT_TRUE(watch->poll());
+  }
+  EXPECT_EQ(watch->blocks(), 19U);
+  EXPECT_EQ(joined(watch->notices()), "");
+  old << rows(200, 250) << "1767240" << std::flush;
+  append(kHeader + rows(250, 300));
+  ASSERT_TRUE(watch->poll());
+  EXPECT_EQ(watch->blocks(), 29U);
+  const std::string said = joined(watch->notices());
+  EXPECT_NE(said.find("in.csv:252: the last line has no end"), std::string::npos) << said;
+  EXPECT_NE(said.find("another file has this name now"), std::string::npos) << said;
+}
+
+TEST_F(FacilityWatching, RowsThatWaitAfterAnOutageGoOnWaitingOverARotation) {
+  append(kHeader + rows(0, 2 * 1440) + rows(4 * 1440, 6 * 1440));
+  const std::string whole = read_all("whole");
+  std::ofstream(dir_.file("in.csv"), std::ios::trunc) << kHeader << rows(0, 2 * 1440);
+  auto watch = FacilityWatch::open(options("state"), system_filesystem(), line_of);
+  ASSERT_TRUE(watch) << watch.error().message();
+  ASSERT_TRUE(watch->poll());
+  append(rows(4 * 1440, 4 * 1440 + 10));
+  ASSERT_TRUE(watch->poll());
+  std::filesystem::rename(dir_.file("in.csv"), dir_.file("in.csv.1"));
+  append(kHeader + rows(4 * 1440 + 10, 6 * 1440));
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(watch->poll());
+  EXPECT_EQ(joined(watch->notices()).find("set aside"), std::string::npos);
+  EXPECT_EQ(events("state"), whole);
+}
+
 TEST_F(FacilityWatching, ALogOfAnotherFileIsRefusedWithARemedy) {
   append(kHeader + rows(0, 100));
   read_all("state");
@@ -123,12 +235,6 @@ TEST_F(FacilityWatching, ABadRowCostsItselfAndIsNamed) {
   read_all("state");
   ASSERT_FALSE(notices_.empty());
   EXPECT_NE(notices_.front().find("'many'"), std::string::npos);
-}
-
-std::string joined(const std::vector<std::string>& notices) {
-  std::string text;
-  for (const std::string& notice : notices) text += notice + "\n";
-  return text;
 }
 
 TEST_F(FacilityWatching, AClockThatJumpsAheadCostsItsRowsAndIsNamed) {

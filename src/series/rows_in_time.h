@@ -42,6 +42,10 @@ class RowsInTime {
   std::span<FacilityRow> finish();
   /// Goes on behind what was read elsewhere: rows up to this time are not later.
   void resume_after(WallTime at) { last_ = at; }
+  /// What waits is from a file that is left: its places are 0, the beginning of the next.
+  void forget_places() {
+    for (FacilityRow& row : waiting_) row.place = 0;
+  }
   /// And counts from nought again.
   RowOrderCounts take_counts() { return std::exchange(counts_, {}); }
 
