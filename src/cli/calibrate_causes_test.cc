@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
@@ -183,6 +184,29 @@ TEST_F(CalibrateCauses, AWatchTellsOnceAndWritesMetrics) {
   EXPECT_NE(metrics.find("flyball_facility_findings{cause=\"ups_mode\",layer=\"hardware\"} 1"), std::string::npos);
   EXPECT_NE(metrics.find("flyball_facility_expected_watts{channel=\"ups_loss\"}"), std::string::npos) << metrics;
   EXPECT_EQ(text(words), "");
+}
+
+TEST_F(CalibrateCauses, AWatchIsTheSameHoweverItsFileIsSpelled) {
+  const std::string file = put("b.csv", samples(14, 10.5));
+  const std::filesystem::path path(file), here = std::filesystem::current_path();
+  std::filesystem::create_symlink(path.parent_path(), dir_.file("link"));
+  const auto watch = [&](const std::string& spelled) {
+    return text({"calibrate", "watch", spelled, "--once", "--state-dir", "/state"});
+  };
+  EXPECT_NE(watch(file), "");
+  const std::filesystem::path folder = path.parent_path();
+  for (const std::string& other : {(folder / "." / "b.csv").string(), (folder / "link" / "b.csv").string(),
+                                   std::filesystem::relative(path, here).string(),
+                                   (folder / "link" / ".." / folder.filename() / "b.csv").string()})
+    EXPECT_EQ(watch(other), "") << other;
+  std::filesystem::current_path(folder);
+  for (const char* other : {"b.csv", "./b.csv"}) EXPECT_EQ(watch(other), "") << other;
+  std::filesystem::current_path(here);
+  // A link that is set anew is how some rotate: it is another file than what it shows now.
+  std::filesystem::create_symlink(path, dir_.file("now.csv"));
+  EXPECT_NE(watch(dir_.file("now.csv")), "");
+  EXPECT_NE(refused({"calibrate", "watch", "/no/such/b.csv", "--once", "--state-dir", "/state"}).find("/no/such/b.csv"),
+            std::string::npos);
 }
 
 TEST_F(CalibrateCauses, AWatchRefusesBeforeItsWorkAndNamesTheOption) {

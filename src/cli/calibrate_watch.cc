@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/checksum.h"
 #include "base/log.h"
@@ -29,14 +31,23 @@ Result<> show(control::FacilityWatch& watch, const std::vector<std::string>& lin
   return context.files.write_atomically(options.metrics, cause_metrics(watch));
 }
 
+/// However the way to its folder is written. The name itself stays: a link that is set to the next file is a rotation.
+std::string plain_path(const std::string& file) {
+  const std::filesystem::path path(file);
+  std::error_code absent;  // then opening it tells
+  const auto folder = std::filesystem::canonical(path.has_parent_path() ? path.parent_path() : ".", absent);
+  return absent || !path.has_filename() ? file : (folder / path.filename()).string();
+}
+
 Result<> calibrate_watch(const Options& options, Context& context) {
   // Not after days of reading.
   if (!options.metrics.empty()) FLYBALL_TRY(check_report_path(options.metrics, "--metrics"));
   control::FacilityWatchOptions watching;
-  watching.input = options.file;
+  watching.input = plain_path(options.file);
   FLYBALL_ASSIGN(const Settings settings, load_settings(context));
   // Each input has a folder of its own.
-  watching.folder = fmt::format("{}/facility-watch-{}", settings.run.state_dir, sha256_hex(options.file).substr(0, 12));
+  watching.folder =
+      fmt::format("{}/facility-watch-{}", settings.run.state_dir, sha256_hex(watching.input).substr(0, 12));
   if (!options.map.empty()) {
     FLYBALL_ASSIGN(watching.map, read_facility_map(options.map, context.files));
   }
@@ -46,7 +57,7 @@ Result<> calibrate_watch(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const Seconds interval, parse_duration(options.interval, "--interval"));
   if (context.options.dry_run)
     return say_plan(context, "calibrate watch",
-                    {{"Input", options.file}, {"State", watching.folder}, {"Every", format(interval)}});
+                    {{"Input", watching.input}, {"State", watching.folder}, {"Every", format(interval)}});
   std::vector<std::string> texts;
   const auto format_event = [&](const control::FacilityEvent& event) {
     texts.push_back(event_text(event));
