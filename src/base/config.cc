@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/config_scan.h"
+#include "base/names.h"
 #include "base/text.h"
 
 // The parser is compiled in here, with its assertions off: it asserts on input, and input must not end the program.
@@ -87,22 +88,6 @@ Result<double> number_of(std::string_view text, ConfigType type) {
     default:
       return parse_double(text);
   }
-}
-
-/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, substituted});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 using Parts = std::vector<std::string_view>;
@@ -255,18 +240,9 @@ class ConfigReader {
       wanted.resize(parts.size() - 1);
       if (matches(joined(wanted), Parts(parts.begin(), parts.end() - 1)) || parts.size() == 1) names.insert(name);
     }
-    std::string best;
-    std::size_t nearest = std::max<std::size_t>(2, parts.back().size() / 3) + 1;
-    std::string all;
-    for (const std::string& name : names) {
-      const std::size_t d = distance(parts.back().substr(0, 64), name);
-      if (d < nearest) {
-        nearest = d;
-        best = name;
-      }
-      all += (all.empty() ? "" : ", ") + name;
-    }
-    std::string remedy = best.empty() ? "known here: " + all : "did you mean '" + best + "'?";
+    const std::string near = nearest_name(parts.back(), {names.begin(), names.end()});
+    std::string remedy =
+        near.empty() ? fmt::format("known here: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
     if (names.empty()) remedy = "it belongs to no section";
     add(source, joined(parts).substr(0, 120), "there is no such key", std::move(remedy));
   }
