@@ -32,5 +32,32 @@ TEST_F(Presets, AnUnknownScenarioAsWell) {
       << errors_;
 }
 
+class Buildings : public ProgramTest {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"facility/facility-1000", "scenarios/pretrain-8"}) {
+      const std::string path = *presets_folder() + "/" + name + ".conf";
+      ASSERT_TRUE(files_.write_atomically(path, *system_filesystem().read(path, 1 << 20)));
+    }
+  }
+};
+
+TEST_F(Buildings, AFaultHasASize) {
+  for (const char* size : {"nan", "inf", "-inf", "1e999", "-0.5", "1e9", "x"}) {
+    const std::string said =
+        refused({"calibrate", "explain", "--scenario", "facility-1000", "--fault", "ups_mode", "--fault-size", size});
+    EXPECT_NE(said.find("--fault-size"), std::string::npos) << said;
+  }
+}
+
+TEST_F(Buildings, BareNumbersAreFinite) {
+  const std::string csv = put("p.csv", "time,power_w\n1767225600,300\n1767225601,300\n");
+  for (const std::string word : {"nan", "inf", "-1", "1e999"}) {
+    refused({"analyze", "energy", csv, "--tokens=" + word});
+    refused({"analyze", "energy", csv, "--gap=" + word});
+    refused({"run", "--duration", "1min", "--alpha=" + word});
+  }
+}
+
 }  // namespace
 }  // namespace flyball::cli
