@@ -1,6 +1,8 @@
 // Names of what comes with the program: what is said of one that there is not.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/presets.h"
 #include "cli/program_test_support.h"
 
@@ -41,6 +43,24 @@ class Buildings : public ProgramTest {
     }
   }
 };
+
+TEST_F(Buildings, StandInTheirOwnList) {
+  const std::string all = text({"scenarios"});
+  EXPECT_LT(all.find("pretrain-8"), all.find("building"));
+  EXPECT_LT(all.find("building"), all.find("facility-1000"));
+  EXPECT_NE(text({"scenarios", "facility-1000"}).find("facility.it.gpus"), std::string::npos);
+  const auto made = nlohmann::json::parse(text({"scenarios", "--json"}));
+  EXPECT_EQ(made["scenarios"].size(), 1u);
+  EXPECT_EQ(made["scenarios"][0]["name"], "pretrain-8");
+  ASSERT_EQ(made["buildings"].size(), 1u);
+  EXPECT_EQ(made["buildings"][0]["name"], "facility-1000");
+  EXPECT_EQ(made["buildings"][0]["parameters"]["facility.it.gpus"], "1000");
+  const auto less =
+      nlohmann::json::parse(text({"scenarios", "facility-1000", "--set", "facility.it.gpus=500", "--json"}));
+  EXPECT_EQ(less["buildings"][0]["parameters"]["facility.it.gpus"], "500");
+  EXPECT_TRUE(less["scenarios"].empty());
+  EXPECT_NE(refused({"scenarios", "facilty-1000"}).find("did you mean 'facility-1000'?"), std::string::npos) << errors_;
+}
 
 TEST_F(Buildings, AFaultHasASize) {
   for (const char* size : {"nan", "inf", "-inf", "1e999", "-0.5", "1e9", "x"}) {
