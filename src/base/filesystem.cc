@@ -152,6 +152,11 @@ class SystemFilesystem final : public Filesystem {
     return sync_folder_of(path);
   }
 
+  Result<> rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return write_error(to, errno);
+    return sync_folder_of(to);
+  }
+
   Result<> remove(const std::string& path) override {
     if (::unlink(path.c_str()) != 0) return system_error("remove", path, errno);
     return {};
