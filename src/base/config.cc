@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/config_scan.h"
+#include "base/names.h"
 #include "base/text.h"
 
 // The parser is compiled in here, with its assertions off: it asserts on input, and input must not end the program.
@@ -89,22 +90,6 @@ Result<double> number_of(std::string_view text, ConfigType type) {
   }
 }
 
-/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, substituted});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 using Parts = std::vector<std::string_view>;
 
 /// Whether a path with "*" in it names `parts`.
@@ -134,17 +119,24 @@ class ConfigReader {
  public:
   ConfigReader(std::span<const ConfigKey> keys, std::string name) : name_(std::move(name)) { config_.keys_ = keys; }
 
-  tl::expected<Config, std::vector<Error>> read(std::string_view text) {
-    if (auto faults = scan_config(text, name_, kMostFaults); !faults.empty()) return tl::unexpected(std::move(faults));
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed) {
+  Config::Partial read(std::string_view text) {
+    if (auto faults = scan_config(text, name_, kMostFaults); !faults.empty())
+      return {config_, std::move(faults), false};
+    std::string rest(text);
+    bool readable = false;
+    for (;;) {
+      const toml::parse_result parsed = toml::parse(rest);
+      if (parsed) {
+        Parts parts;
+        walk(parsed.table(), parts);
+        readable = true;
+        break;
+      }
       add(parsed.error().source(), {}, "the line is not TOML: " + std::string(parsed.error().description()), {});
-      return tl::unexpected(errors_by_line());
+      if (faults_.size() == kMostFaults || !leave_out(rest, parsed.error().source().begin.line)) break;
     }
-    Parts parts;
-    walk(parsed.table(), parts);
-    if (!faults_.empty()) return tl::unexpected(errors_by_line());
-    return std::move(config_);
+    std::vector<Error> faults = errors_by_line();
+    return {std::move(config_), std::move(faults), readable};
   }
 
  private:
@@ -152,6 +144,36 @@ class ConfigReader {
     std::uint32_t line;
     Error error;
   };
+
+  /// The parser stops at its first fault. A line "key = value" by itself is left out, to see what else there is; behind
+  /// any other a fault could be one that the first one made.
+  bool leave_out(std::string& text, std::size_t number) {
+    std::size_t begin = 0, seen = 0;
+    std::string section;
+    for (const std::string_view each : split(text, '\n')) {
+      const std::string_view line = trim(each);
+      if (++seen < number) {
+        if (line.starts_with('[')) section = header_path(line);
+        begin += each.size() + 1;
+        continue;
+      }
+      const auto equals = line.find('=');
+      if (equals == std::string_view::npos || line.front() == '[' || begins_in_brackets(text, number)) return false;
+      std::string key(trim(line.substr(0, equals)));
+      std::erase_if(key, [](char c) { return c == '"' || c == '\''; });
+      config_.refused_.insert(section.empty() ? key : fmt::format("{}.{}", section, key));
+      text.replace(begin, each.size(), each.size(), ' ');
+      return true;
+    }
+    return false;
+  }
+
+  /// "[point.\"a\"] # first" as a path.
+  static std::string header_path(std::string_view line) {
+    std::string path(trim(line.substr(1, line.find(']') - 1)));
+    std::erase_if(path, [](char c) { return c == '"' || c == '\''; });
+    return path;
+  }
 
   void walk(const toml::table& table, Parts& parts) {
     for (const auto& [key, node] : table) {
@@ -192,7 +214,10 @@ class ConfigReader {
   void add(const toml::source_region& source, const std::string& path, std::string what, std::string remedy) {
     if (faults_.size() == kMostFaults) return;
     const auto line = static_cast<std::uint32_t>(source.begin.line);
-    if (!path.empty()) what = fmt::format("{}: {}", path, what);
+    if (!path.empty()) {
+      config_.refused_.insert(path);
+      what = fmt::format("{}: {}", path, what);
+    }
     faults_.push_back(
         {line, {ErrorCode::input, std::move(what), fmt::format("{}:{}", name_, line), std::move(remedy)}});
   }
@@ -215,18 +240,9 @@ class ConfigReader {
       wanted.resize(parts.size() - 1);
       if (matches(joined(wanted), Parts(parts.begin(), parts.end() - 1)) || parts.size() == 1) names.insert(name);
     }
-    std::string best;
-    std::size_t nearest = std::max<std::size_t>(2, parts.back().size() / 3) + 1;
-    std::string all;
-    for (const std::string& name : names) {
-      const std::size_t d = distance(parts.back().substr(0, 64), name);
-      if (d < nearest) {
-        nearest = d;
-        best = name;
-      }
-      all += (all.empty() ? "" : ", ") + name;
-    }
-    std::string remedy = best.empty() ? "known here: " + all : "did you mean '" + best + "'?";
+    const std::string near = nearest_name(parts.back(), {names.begin(), names.end()});
+    std::string remedy =
+        near.empty() ? fmt::format("known here: {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
     if (names.empty()) remedy = "it belongs to no section";
     add(source, joined(parts).substr(0, 120), "there is no such key", std::move(remedy));
   }
@@ -349,11 +365,17 @@ std::string_view name_of(std::string_view path) { return path.substr(path.rfind(
 
 tl::expected<Config, std::vector<Error>> Config::parse(std::string_view text, const std::string& name,
                                                        std::span<const ConfigKey> keys) {
-  auto config = ConfigReader(keys, name).read(text);
-  if (!config) return config;
+  Partial made = parse_partly(text, name, keys);
+  if (!made.faults.empty()) return tl::unexpected(std::move(made.faults));
+  return std::move(made.config);
+}
+
+Config::Partial Config::parse_partly(std::string_view text, const std::string& name, std::span<const ConfigKey> keys) {
+  Partial read = ConfigReader(keys, name).read(text);
   Config made = defaults(keys);
-  for (auto& [path, set] : config->values_) made.values_[path] = std::move(set);
-  return made;
+  for (auto& [path, set] : read.config.values_) made.values_[path] = std::move(set);
+  made.refused_ = std::move(read.config.refused_);
+  return {std::move(made), std::move(read.faults), read.readable};
 }
 
 Config Config::defaults(std::span<const ConfigKey> keys) {
@@ -361,10 +383,10 @@ Config Config::defaults(std::span<const ConfigKey> keys) {
   for (const ConfigKey& key : keys) {
     if (!key.fallback.empty()) text += fallback_line(key, key.path) + '\n';
   }
-  auto config = ConfigReader(keys, "default").read(text);
-  if (!config) stop(config.error().front().what, "has a default that is not allowed");
-  for (auto& [path, set] : config->values_) set.where = "default";
-  return *std::move(config);
+  Partial made = ConfigReader(keys, "default").read(text);
+  if (!made.faults.empty()) stop(made.faults.front().what, "has a default that is not allowed");
+  for (auto& [path, set] : made.config.values_) set.where = "default";
+  return std::move(made.config);
 }
 
 const Config::Set* Config::find(std::string_view path, ConfigType type) const {

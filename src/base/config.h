@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +53,9 @@ class Config {
   /// All faults of the file, at most 50. `name` is for messages. `keys` must outlive the result.
   static tl::expected<Config, std::vector<Error>> parse(std::string_view text, const std::string& name,
                                                         std::span<const ConfigKey> keys);
+  struct Partial;
+  /// What of the file can be used, beside its faults: for those who check more and tell all at once.
+  static Partial parse_partly(std::string_view text, const std::string& name, std::span<const ConfigKey> keys);
   /// The defaults alone.
   static Config defaults(std::span<const ConfigKey> keys);
 
@@ -71,6 +75,8 @@ class Config {
   std::vector<std::string> names(std::string_view prefix) const;
   /// "file:12" of the line that set the path, or "default".
   std::string where(std::string_view path) const;
+  /// The file sets the path to something that is among the faults of Partial.
+  bool refused(std::string_view path) const { return refused_.contains(path); }
 
   /// What holds, key by key in the order of declaration.
   struct Entry {
@@ -95,6 +101,13 @@ class Config {
 
   std::span<const ConfigKey> keys_;
   std::map<std::string, Set, std::less<>> values_;
+  std::set<std::string, std::less<>> refused_;
+};
+
+struct Config::Partial {
+  Config config;
+  std::vector<Error> faults;  ///< by line, at most 50
+  bool readable = false;      ///< else nothing of the file is in `config`
 };
 
 /// A file of comments and defaults, one section a table: what `config check` users start from.

@@ -14,6 +14,7 @@ constexpr int kDeepest = 8;
 /// Follows one line through strings and comments; nesting of brackets goes on over lines.
 class LineScanner {
  public:
+  bool in_brackets() const { return depth_ > 0; }
   /// Empty, or what is wrong with the line.
   std::string scan(std::string_view line) {
     line_ = line;
@@ -90,6 +91,16 @@ std::vector<Error> scan_config(std::string_view text, const std::string& name, s
     if (faults.size() == most) break;
   }
   return faults;
+}
+
+bool begins_in_brackets(std::string_view text, std::size_t line) {
+  LineScanner scanner;
+  std::size_t number = 0;
+  for (const std::string_view each : split(text, '\n')) {
+    if (++number >= line) break;
+    scanner.scan(each);
+  }
+  return scanner.in_brackets();
 }
 
 }  // namespace flyball

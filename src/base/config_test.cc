@@ -147,6 +147,30 @@ TEST(Config, WhatIsNotTomlIsRefusedWithItsLine) {
   EXPECT_NE(fault("[run\n").find("not TOML"), std::string::npos);
 }
 
+TEST(Config, LinesThatAreNotTomlAreToldTogetherWithAllElse) {
+  const auto all = faults("[run]\ncap = 5W\npolicy = model\ntries = 99\n[site.gpu.\"a\"]\nmaximum = 5kW\n");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].substr(0, 9), "f:2: the ");
+  EXPECT_EQ(all[1].substr(0, 9), "f:3: the ");
+  EXPECT_EQ(all[2], "f:4: run.tries: 99 is outside 0 to 10");
+  EXPECT_EQ(all[3].substr(0, 9), "f:6: the ");
+  // An open list makes faults of all that follows: only the first is told.
+  EXPECT_EQ(faults("[run]\ngpus = ['a'\ncap = '5W'\nclock = 'x'\n").size(), 1U);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "k" + std::to_string(i) + " = x\n";
+  EXPECT_EQ(faults(many).size(), 50U);
+}
+
+TEST(Config, WhatCanBeUsedStandsBesideTheFaults) {
+  const auto made = Config::parse_partly("[run]\ncap = '5W'\ntries = 99\npolicy = model\n", "f", kKeys);
+  EXPECT_EQ(made.faults.size(), 2U);
+  EXPECT_EQ(made.config.power("run.cap"), Watts(5));
+  EXPECT_TRUE(made.config.refused("run.tries"));
+  EXPECT_TRUE(made.config.refused("run.policy"));
+  EXPECT_FALSE(made.config.refused("run.cap"));
+  EXPECT_EQ(made.config.whole("run.tries"), 5) << "the default";
+}
+
 TEST(Config, HostileFilesAreRefusedBeforeTheyAreParsed) {
   EXPECT_NE(fault(std::string((1 << 20) + 1, '\n')).find("larger than 1048576"), std::string::npos);
   EXPECT_NE(fault("a = \"" + std::string(5000, 'x') + "\"").find("longer than 4096"), std::string::npos);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/descriptor.h"
+
 namespace flyball {
 namespace {
 
@@ -31,23 +33,6 @@ auto write_error(const std::string& path, int error) {
               "make the folder first, or name another");
 }
 
-/// Owns a descriptor. Every call that can be interrupted is retried.
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags, mode_t mode = 0)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
 /// 0 or errno.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -62,7 +47,7 @@ int write_all(int fd, std::string_view bytes) {
 class SystemAppendFile final : public AppendFile {
  public:
   explicit SystemAppendFile(std::string path)
-      : path_(std::move(path)), file_(path_, O_WRONLY | O_CREAT | O_APPEND, 0640) {}
+      : path_(std::move(path)), file_(open_descriptor(path_, O_WRONLY | O_CREAT | O_APPEND, 0640)) {}
   bool ok() const { return file_.ok(); }
   Result<> append(std::string_view bytes) override {
     if (const int error = write_all(file_.get(), bytes)) return write_error(path_, error);
@@ -81,7 +66,7 @@ class SystemAppendFile final : public AppendFile {
 Result<> sync_folder_of(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
-  const Descriptor handle(folder, O_RDONLY | O_DIRECTORY);
+  const Descriptor handle = open_descriptor(folder, O_RDONLY | O_DIRECTORY);
   if (!handle.ok() || ::fsync(handle.get()) != 0) return system_error("sync", folder, errno);
   return {};
 }
@@ -89,7 +74,7 @@ Result<> sync_folder_of(const std::string& path) {
 class SystemFilesystem final : public Filesystem {
  public:
   Result<std::string> read(const std::string& path, std::size_t limit_bytes) override {
-    const Descriptor file(path, O_RDONLY);
+    const Descriptor file = open_descriptor(path, O_RDONLY);
     if (!file.ok()) return system_error("open", path, errno);
     std::string content;
     char block[1 << 16];
@@ -106,7 +91,7 @@ class SystemFilesystem final : public Filesystem {
   }
 
   Result<std::string> read_head(const std::string& path, std::size_t bytes) override {
-    const Descriptor file(path, O_RDONLY);
+    const Descriptor file = open_descriptor(path, O_RDONLY);
     if (!file.ok()) return system_error("open", path, errno);
     std::string head(bytes, '\0');
     std::size_t have = 0;
@@ -139,7 +124,7 @@ class SystemFilesystem final : public Filesystem {
     }
     const std::string temporary = fmt::format("{}.{}.new", path, ::getpid());
     {
-      const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+      const Descriptor file = open_descriptor(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0640);
       if (!file.ok()) return write_error(path, errno);
       int error = write_all(file.get(), bytes);
       if (error == 0 && ::fsync(file.get()) != 0) error = errno;
@@ -150,6 +135,11 @@ class SystemFilesystem final : public Filesystem {
       }
     }
     return sync_folder_of(path);
+  }
+
+  Result<> rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return write_error(to, errno);
+    return sync_folder_of(to);
   }
 
   Result<> remove(const std::string& path) override {

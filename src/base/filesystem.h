@@ -32,6 +32,8 @@ class Filesystem {
   virtual Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) = 0;
   /// Replaces the file as a whole: temporary file, fsync, rename, fsync. An absent folder: `input`, as in open_append.
   virtual Result<> write_atomically(const std::string& path, std::string_view bytes) = 0;
+  /// Gives a file that is complete and synced its name, in the place of what had it. Lasts when it returns.
+  virtual Result<> rename(const std::string& from, const std::string& to) = 0;
   virtual Result<> remove(const std::string& path) = 0;
   virtual Result<> make_folders(const std::string& path) = 0;
   /// Names (not paths) in a folder, sorted.

@@ -35,6 +35,15 @@ TEST_P(AnyFilesystem, WritesAndReadsBack) {
   EXPECT_EQ(files().list(folder()).value(), std::vector<std::string>{"x"}) << "nothing is left beside it";
 }
 
+TEST_P(AnyFilesystem, RenamesInThePlaceOfWhatHadTheName) {
+  ASSERT_TRUE(files().write_atomically(path("x.part"), "new"));
+  ASSERT_TRUE(files().write_atomically(path("x"), "old"));
+  ASSERT_TRUE(files().rename(path("x.part"), path("x")));
+  EXPECT_EQ(files().read(path("x"), 100).value(), "new");
+  EXPECT_EQ(files().list(folder()).value(), std::vector<std::string>{"x"});
+  EXPECT_FALSE(files().rename(path("no"), path("y")));
+}
+
 TEST_P(AnyFilesystem, AnAbsentFileIsToldFromAFailedRead) {
   EXPECT_EQ(files().read(path("no"), 100).error().code, ErrorCode::unsupported);
   EXPECT_EQ(files().remove(path("no")).error().code, ErrorCode::unsupported);

@@ -57,6 +57,14 @@ Result<> MemoryFilesystem::write_atomically(const std::string& path, std::string
   return {};
 }
 
+Result<> MemoryFilesystem::rename(const std::string& from, const std::string& to) {
+  if (sync_fails_) return fail(ErrorCode::failed, "cannot sync: input/output error", to);
+  auto found = files_.extract(from);
+  if (found.empty()) return fail(ErrorCode::unsupported, "cannot rename: no such file", from);
+  files_[to] = std::move(found.mapped());
+  return {};
+}
+
 Result<> MemoryFilesystem::remove(const std::string& path) {
   if (files_.erase(path) == 0) return fail(ErrorCode::unsupported, "cannot remove: no such file", path);
   return {};

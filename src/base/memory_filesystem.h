@@ -14,6 +14,7 @@ class MemoryFilesystem final : public Filesystem {
   bool exists(const std::string& path) override { return files_.contains(path); }
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override;
   Result<> write_atomically(const std::string& path, std::string_view bytes) override;
+  Result<> rename(const std::string& from, const std::string& to) override;
   Result<> remove(const std::string& path) override;
   Result<> make_folders(const std::string&) override { return {}; }
   Result<std::vector<std::string>> list(const std::string& folder) override;

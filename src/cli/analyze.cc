@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments.h"
+
 namespace flyball::cli {
 namespace {
 
@@ -16,6 +18,7 @@ CLI::App& add(Registry& registry, const std::string& what, const std::string& su
   command.add_option("--extra", options->extra, "Declared constant draw that no meter sees, as 59570W")
       ->type_name("POWER");
   command.add_option("--gap", options->gap_periods, "Longer than this many sampling periods is a hole")
+      ->check(wrong_if_not_positive)
       ->capture_default_str();
   command.add_option("--report", options->report, "Also write an HTML page")->type_name("FILE");
   return command;
@@ -35,7 +38,9 @@ void add_analyze(Registry& registry) {
       ->type_name("RATE")
       ->capture_default_str();
   e.add_option("--currency", energy->currency, "Of the price")->type_name("CODE")->capture_default_str();
-  e.add_option("--tokens", energy->tokens, "Made in each run, where the events do not say")->type_name("COUNT");
+  e.add_option("--tokens", energy->tokens, "Made in each run, where the events do not say")
+      ->type_name("COUNT")
+      ->check(wrong_if_not_positive);
   e.add_flag("--bridge", energy->bridge, "Integrate across holes; the time so filled is stated");
 
   auto windows = std::make_shared<AnalyzeOptions>();

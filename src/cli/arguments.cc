@@ -37,6 +37,17 @@ std::string wrong_if_empty(const std::string& word) {
   return word.empty() ? "it is empty; give it or leave it away" : "";
 }
 
+std::string wrong_if_no_number(const std::string& word) {
+  const auto number = parse_double(word);
+  return number ? "" : number.error().what;
+}
+
+std::string wrong_if_not_positive(const std::string& word) {
+  const auto number = parse_double(word);
+  if (!number) return number.error().what;
+  return *number > 0 ? "" : fmt::format("{} is not above 0", word.substr(0, 40));
+}
+
 Result<Seconds> parse_duration(const std::string& text, const std::string& option) {
   auto duration = parse_seconds(text);
   if (!duration) {

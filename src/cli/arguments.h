@@ -25,6 +25,10 @@ CLI::Option& add_seed(CLI::App& command, std::optional<std::uint64_t>& seed, con
 /// A check for options: an empty word is a variable that a script did not set, and not the wish for nothing.
 std::string wrong_if_empty(const std::string& word);
 
+/// Checks for options that are bare numbers. "nan" and "inf" are none.
+std::string wrong_if_no_number(const std::string& word);
+std::string wrong_if_not_positive(const std::string& word);
+
 /// A length of time: above 0, at most ten years. Errors name the option.
 Result<Seconds> parse_duration(const std::string& text, const std::string& option = "--duration");
 

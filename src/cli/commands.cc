@@ -13,6 +13,7 @@ void add_doctor(Registry& registry);
 void add_evaluate(Registry& registry);
 void add_fit(Registry& registry);
 void add_meter_commission(Registry& registry);
+void add_meter_discover(Registry& registry);
 void add_policy_list(Registry& registry);
 void add_record(Registry& registry);
 void add_replay(Registry& registry);
@@ -31,6 +32,7 @@ void add_all_commands(Registry& registry) {
   add_evaluate(registry);
   add_fit(registry);
   add_meter_commission(registry);
+  add_meter_discover(registry);
   add_policy_list(registry);
   add_record(registry);
   add_replay(registry);

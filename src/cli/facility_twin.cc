@@ -47,6 +47,10 @@ Result<twin::FacilityFault> fault_of(const FacilityTwinOptions& options, const t
     if (fault.form == twin::FaultForm::set_point_shift) fault.size = kClear * least;
     if (fault.form == twin::FaultForm::meter_deci) fault.size = 10;
   }
+  if (auto good = twin::check_fault_size(fault.form, fault.size); !good) {
+    good.error().where = "--fault-size";
+    return fail(std::move(good.error()));
+  }
   FLYBALL_ASSIGN(const Seconds at, time_of(options.fault_at, "--fault-at"));
   fault.onset = setup.start + at;
   fault.duration = setup.length - at;
@@ -70,7 +74,8 @@ void add_fault(CLI::App& command, FacilityTwinOptions& options) {
   command.add_option("--fault", options.fault, "Of a simulated building: what goes wrong, a cause or one of its forms")
       ->type_name("FAULT");
   command.add_option("--fault-size", options.fault_size, "How much, as doc/twin.md says of the form")
-      ->type_name("NUMBER");
+      ->type_name("NUMBER")
+      ->check(wrong_if_no_number);
   command.add_option("--fault-at", options.fault_at, "Since the start")->type_name("TIME")->capture_default_str();
   command.add_option("--fault-ramp", options.fault_ramp, "From nothing to its size (default: at once)")
       ->type_name("TIME");

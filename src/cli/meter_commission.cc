@@ -125,7 +125,8 @@ void add_meter_commission(Registry& registry) {
        .examples =
            "  flyball meter commission rack12.conf --write rack12.commissioned.conf\n"
            "  flyball meter commission pdu-generic --address 10.0.0.7:161 --json\n\n"
-           "Reads only. Checks identity, word order (Modbus), scale by V x A x PF, clock offset and resolution;\n"
+           "Reads only. Checks identity, word order (Modbus), scale by V x A x PF, turned current transformers, "
+           "clock;\n"
            "see doc/meters.md. Any failed check: exit 1, and nothing is written. Secrets come from the files or\n"
            "variables that the profile names."},
       [options](Context& context) { return meter_commission(*options, context); });

@@ -1,5 +1,6 @@
 #include "cli/meter_profile.h"
 
+#include "base/names.h"
 #include "base/presets.h"
 
 namespace flyball::cli {
@@ -8,7 +9,13 @@ Result<meter::Profile> load_meter_profile(const std::string& name, Context& cont
   std::string path = name;
   if (path.find('/') == std::string::npos && !context.files.exists(path)) {
     FLYBALL_ASSIGN(const std::string presets, presets_folder());
-    path = presets + "/meters/" + name + ".conf";
+    const std::string folder = presets + "/meters";
+    path = folder + "/" + name + ".conf";
+    if (!context.files.exists(path)) {
+      const auto known = names_of_files(context.files, folder, ".conf").value_or(std::vector<std::string>{});
+      return fail(ErrorCode::input, "there is no file and no preset of that name", name.substr(0, 64),
+                  "name a file, or a preset: " + names_in_words(name, known));
+    }
   }
   FLYBALL_ASSIGN(const std::string text, read_input(context.files, path, kLargestConfig));
   auto profile = meter::parse_profile(text, path);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 
 namespace flyball::cli {
 namespace {
@@ -17,7 +18,9 @@ constexpr double kDefaultMaxLoss = 0.012;
 void add_objective(CLI::App& command, ObjectiveOptions& options) {
   command.add_option("--max-loss", options.max_loss, "At most so much slower: 0.012 or 1.2% (the default)")
       ->type_name("FRACTION");
-  command.add_option("--alpha", options.alpha, "Weight of lost throughput against saved energy")->type_name("A");
+  command.add_option("--alpha", options.alpha, "Weight of lost throughput against saved energy")
+      ->type_name("A")
+      ->check(wrong_if_no_number);
 }
 
 Result<Objective> parse_objective(const ObjectiveOptions& options) {

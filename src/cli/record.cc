@@ -198,6 +198,27 @@ report::Json json_of(const Outcome& outcome) {
   return made;
 }
 
+/// What is in a file that lacks something: whatever ended the disk's patience, these blocks are whole.
+std::string kept_text(const series::RecordingWriter& writer) {
+  const auto until = writer.kept_until();
+  if (!until) return "the file holds no point of this session";
+  return fmt::format("the file holds {} of {} points, whole and readable, the last of {}", writer.kept_points(),
+                     writer.points(), format_rfc3339(*until));
+}
+
+Result<> close_recording(series::RecordingWriter& writer, MonoTime at, const std::string& reason) {
+  auto closed = writer.close(at, reason);
+  if (!closed) closed.error().what += "; " + kept_text(writer);
+  return closed;
+}
+
+Result<> all_kept(const series::RecordingWriter& writer, const std::string& path, const std::string& flush_error) {
+  if (writer.dropped_points() == 0) return {};
+  return fail(ErrorCode::degraded,
+              fmt::format("{} points could not be kept; {}", writer.dropped_points(), kept_text(writer)), path,
+              flush_error);
+}
+
 Result<> record(const Options& options, Context& context) {
   const std::string path = context.out.take_path();
   if (path.empty()) return fail(ErrorCode::input, "no file is named", "--output", "flyball record --output run.fbr");
@@ -258,15 +279,12 @@ Result<> record(const Options& options, Context& context) {
     hold_rounds(sampler, clock, duration, stop, progress);
   }
   Outcome outcome{path, source->name, source->real_time, clock.now() - begin, 0, 0, 0, sampler.report()};
-  FLYBALL_TRY(writer->close(clock.now(), stop.received() ? "stopped by a signal" : "the time was over"));
+  FLYBALL_TRY(close_recording(*writer, clock.now(), stop.received() ? "stopped by a signal" : "the time was over"));
   outcome.bytes = writer->bytes();
   outcome.points = writer->points();
   outcome.dropped = writer->dropped_points();
   FLYBALL_TRY(context.out.write(context.options.json ? report::dump(json_of(outcome)) : text_of(outcome)));
-  if (outcome.dropped > 0)
-    return fail(ErrorCode::degraded, fmt::format("{} points could not be kept", outcome.dropped), path,
-                outcome.sampler.flush_error);
-  return {};
+  return all_kept(*writer, path, outcome.sampler.flush_error);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include "cli/record_facility.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "report/json.h"
 #include "series/facility_rows.h"
 #include "twin/facility.h"
@@ -16,6 +19,43 @@ namespace {
 
 /// Jobs that run at one time in a simulated building.
 constexpr std::size_t kJobs = 8;
+
+/// A file that has another name until it is complete; one that is not is removed.
+class PartFile {
+ public:
+  PartFile(Filesystem& files, std::string path)
+      : files_(files), path_(std::move(path)), part_(fmt::format("{}.{}.part", path_, ::getpid())) {}
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+  ~PartFile() {
+    file_.reset();
+    if (files_.exists(part_)) (void)files_.remove(part_);
+  }
+  Result<> open() {
+    auto file = files_.open_append(part_);
+    if (!file) return said(fail(std::move(file.error())));
+    file_ = *std::move(file);
+    return {};
+  }
+  Result<> append(const std::string& text) { return said(file_->append(text)); }
+  Result<> finish() {
+    FLYBALL_TRY(said(file_->sync()));
+    return files_.rename(part_, path_);
+  }
+
+ private:
+  /// Of the name that the user gave.
+  Result<> said(Result<> done) const {
+    if (done) return done;
+    done.error().where = path_;
+    done.error().what += "; nothing was written";
+    return done;
+  }
+
+  Filesystem& files_;
+  std::string path_, part_;
+  std::unique_ptr<AppendFile> file_;
+};
 
 }  // namespace
 
@@ -35,7 +75,9 @@ Result<> record_facility(const FacilityTwinOptions& options, Seconds interval, c
                 "name another file");
   FLYBALL_ASSIGN(twin::Facility building, twin::Facility::make(setup));
   const std::size_t racks = setup.parameters.racks();
-  FLYBALL_ASSIGN(const auto file, context.files.open_append(path));
+  PartFile file(context.files, path);
+  FLYBALL_TRY(file.open());
+  const StopSignal stop;
   std::string text = series::facility_line(series::facility_header(racks, kJobs));
   Progress progress(context.options, context.clock);
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
@@ -43,12 +85,13 @@ Result<> record_facility(const FacilityTwinOptions& options, Seconds interval, c
     const FacilitySample& sample = building.step();
     text += series::facility_line(series::facility_cells(sample, racks, kJobs));
     if (text.size() < kAtOnce) continue;
-    FLYBALL_TRY(file->append(text));
+    if (stop.received()) return {};  // half a building is nothing to compare with
+    FLYBALL_TRY(file.append(text));
     text.clear();
     progress.show(fmt::format("simulating: {} of {}", format(sample.at - setup.start), format(setup.length)));
   }
-  FLYBALL_TRY(file->append(text));
-  FLYBALL_TRY(file->sync());
+  FLYBALL_TRY(file.append(text));
+  FLYBALL_TRY(file.finish());
   progress.clear();
   if (!context.options.json)
     return context.out.write(fmt::format("{}: {} samples of {}, every {} over {}\n", path, building.steps(), source,

@@ -167,6 +167,7 @@ class SmallDisk final : public Filesystem {
   Result<> write_atomically(const std::string& path, std::string_view bytes) override {
     return disk.write_atomically(path, bytes);
   }
+  Result<> rename(const std::string& from, const std::string& to) override { return disk.rename(from, to); }
   Result<> remove(const std::string& path) override { return disk.remove(path); }
   Result<> make_folders(const std::string&) override { return {}; }
   Result<std::vector<std::string>> list(const std::string& folder) override { return system_filesystem().list(folder); }
@@ -177,11 +178,38 @@ TEST_F(Replay, AFullDiskDoesNotLoseWhatIsThere) {
   VirtualClock clock;
   const std::vector<const char*> words = {"flyball", "-q", "record", "--duration", "2h", "--output", "/small/r.fbr"};
   files.disk.set_space_left(20'000);
+  testing::internal::CaptureStderr();
   const int code = run_program(static_cast<int>(words.size()), words.data(), files, clock);
+  const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(code, 1) << "points that could not be kept are no success";
   std::ofstream(file("r.fbr"), std::ios::binary) << files.disk.content("/small/r.fbr");
   const auto made = json({"replay", file("r.fbr")});
   EXPECT_GT(made["points_ok"].get<std::uint64_t>(), 1000u);
+  // What it says of the file is what is in it.
+  const std::string csv = text({"replay", file("r.fbr"), "--to", "csv"});
+  EXPECT_NE(said.find("the file holds " + std::to_string(std::count(csv.begin(), csv.end(), '\n') - 1) + " of "),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("the last of 2026-01-01T00:"), std::string::npos) << said;
+}
+
+TEST_F(Replay, AFullDiskLeavesNoHalfOfASimulatedBuilding) {
+  SmallDisk files;
+  VirtualClock clock;
+  const std::vector<const char*> words = {"flyball",  "-q",           "record",     "--scenario", "facility-1000",
+                                          "--output", "/small/b.csv", "--duration", "13d"};
+  files.disk.set_space_left(3 << 20);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program(static_cast<int>(words.size()), words.data(), files, clock), 1);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("/small/b.csv: "), std::string::npos) << said;
+  EXPECT_NE(said.find("nothing was written"), std::string::npos) << said;
+  EXPECT_EQ(files.disk.list("/small")->size(), 0u) << "neither under its name nor under another";
+  files.disk.set_space_left(static_cast<std::size_t>(-1));
+  std::vector<const char*> shorter = words;
+  shorter.back() = "1h";
+  EXPECT_EQ(run_program(static_cast<int>(shorter.size()), shorter.data(), files, clock), 0);
+  EXPECT_EQ(*files.disk.list("/small"), std::vector<std::string>{"b.csv"});
 }
 
 TEST_F(Replay, LongTelemetryIsAnalyzedInChaptersAsInOne) {

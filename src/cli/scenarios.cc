@@ -5,12 +5,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/names.h"
 #include "base/presets.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "twin/clock_preset.h"
+#include "twin/facility_scenario.h"
 #include "twin/scenario.h"
 
 namespace flyball::cli {
@@ -73,33 +75,80 @@ std::string readable(const twin::ParameterInfo& p) {
   return p.value;
 }
 
+struct Lists {
+  report::Json document = report::document("scenarios");
+  report::Table machines, buildings, detail;
+
+  Lists() {
+    document["scenarios"] = report::Json::array();
+    document["buildings"] = report::Json::array();
+    machines.columns = {{"scenario"}, {"what it is"}, {"curve"}};
+    buildings.columns = {{"building"}, {"what it is"}};
+    buildings.caption = "for flyball record and calibrate explain, --scenario NAME:";
+    detail.columns = {{"key (--set key=value)"}, {"value"}, {"source"}};
+  }
+};
+
+Result<> add_machine(const std::string& name, const std::string& folder, const Options& options, Context& context,
+                     Lists& made) {
+  FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, folder, name));
+  FLYBALL_TRY(twin::override_parameters(scenario, options.set));
+  FLYBALL_ASSIGN(const Measured data, measured(scenario));
+  made.document["scenarios"].push_back(to_json(scenario, data));
+  made.machines.rows.push_back({name, scenario.summary, data.name.empty() ? "parametric" : data.name});
+  for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) {
+    made.detail.rows.push_back({p.key, readable(p), scenario.source(p)});
+  }
+  made.detail.caption = "sha256 " + scenario.hash() + (data.source.empty() ? "" : "\n" + data.source);
+  return {};
+}
+
+Result<> add_building(const std::string& name, const std::string& folder, const Options& options, Context& context,
+                      Lists& made) {
+  FLYBALL_ASSIGN(twin::FacilityScenario scenario, twin::load_facility(context.files, folder, name));
+  for (const std::string& set : options.set) FLYBALL_TRY(twin::override_parameter(scenario, set));
+  report::Json one = {{"name", name}, {"summary", scenario.summary}};
+  one["parameters"] = report::Json::object();
+  one["parameter_sources"] = report::Json::object();
+  for (const twin::ParameterInfo& p : twin::list_parameters(scenario.setup.parameters)) {
+    one["parameters"][p.key] = p.value;
+    one["parameter_sources"][p.key] = report::text(scenario.source(p));
+    made.detail.rows.push_back({p.key, readable(p), scenario.source(p)});
+  }
+  made.document["buildings"].push_back(std::move(one));
+  made.buildings.rows.push_back({name, scenario.summary});
+  return {};
+}
+
 Result<> scenarios(const Options& options, Context& context) {
   FLYBALL_ASSIGN(const std::string folder, presets_folder());
-  FLYBALL_ASSIGN(std::vector<std::string> names, twin::scenario_names(context.files, folder));
-  if (!options.name.empty()) names = {options.name};
+  FLYBALL_ASSIGN(std::vector<std::string> machines, twin::scenario_names(context.files, folder));
+  FLYBALL_ASSIGN(std::vector<std::string> buildings, twin::facility_names(context.files, folder));
   if (options.name.empty() && !options.set.empty()) {
     return fail(ErrorCode::input, "no scenario is named whose parameters are to change", "--set",
                 "flyball scenarios pretrain-8 --set absorbable_wait_fraction=0.05");
   }
-  report::Json made = report::document("scenarios");
-  made["scenarios"] = report::Json::array();
-  report::Table list, detail;
-  list.columns = {{"scenario"}, {"what it is"}, {"curve"}};
-  detail.columns = {{"key (--set key=value)"}, {"value"}, {"source"}};
-  for (const std::string& each : names) {
-    FLYBALL_ASSIGN(twin::Scenario scenario, twin::load_scenario(context.files, folder, each));
-    FLYBALL_TRY(twin::override_parameters(scenario, options.set));
-    FLYBALL_ASSIGN(const Measured data, measured(scenario));
-    made["scenarios"].push_back(to_json(scenario, data));
-    list.rows.push_back({each, scenario.summary, data.name.empty() ? "parametric" : data.name});
-    for (const twin::ParameterInfo& p : twin::list_parameters(scenario.parameters)) {
-      detail.rows.push_back({p.key, readable(p), scenario.source(p)});
+  if (!options.name.empty()) {
+    std::vector<std::string> all = machines;
+    all.insert(all.end(), buildings.begin(), buildings.end());
+    const auto others = [&](const std::string& each) { return each != options.name; };
+    std::erase_if(machines, others);
+    std::erase_if(buildings, others);
+    if (machines.empty() && buildings.empty()) {
+      return fail(ErrorCode::input, fmt::format("there is no scenario '{}'", options.name.substr(0, 64)), {},
+                  names_in_words(options.name, all));
     }
-    detail.caption = "sha256 " + scenario.hash() + (data.source.empty() ? "" : "\n" + data.source);
   }
-  if (context.options.json) return context.out.write(report::dump(made));
-  FLYBALL_TRY(context.out.write(report::to_text(list)));
-  return options.name.empty() ? Result<>{} : context.out.write("\n" + report::to_text(detail));
+  Lists made;
+  for (const std::string& each : machines) FLYBALL_TRY(add_machine(each, folder, options, context, made));
+  for (const std::string& each : buildings) FLYBALL_TRY(add_building(each, folder, options, context, made));
+  if (context.options.json) return context.out.write(report::dump(made.document));
+  std::string text;
+  for (const report::Table* table : {&made.machines, &made.buildings}) {
+    if (!table->rows.empty()) text += (text.empty() ? "" : "\n") + report::to_text(*table);
+  }
+  if (!options.name.empty()) text += "\n" + report::to_text(made.detail);
+  return context.out.write(text);
 }
 
 }  // namespace
@@ -108,10 +157,11 @@ void add_scenarios(Registry& registry) {
   auto options = std::make_shared<Options>();
   CLI::App& command =
       registry.add({.name = "scenarios",
-                    .summary = "Machines that the twin can be, and what can be set about them",
+                    .summary = "Machines and buildings that the twin can be, and what can be set about them",
                     .examples = "  flyball scenarios\n"
                                 "  flyball scenarios pretrain-8 --json               parameters, sources, hash\n"
                                 "  flyball scenarios pretrain-8 --set absorbable_wait_fraction=0.05\n"
+                                "  flyball scenarios facility-1000                   a building\n"
                                 "The hash is the SHA-256 of all that decides what the machine does but the seed"},
                    [options](Context& context) { return scenarios(*options, context); });
   command.add_option("NAME", options->name, "Only this one, with all its parameters");

@@ -103,7 +103,7 @@ struct FacilityWatch::State {
   FacilityWatchOptions options;
   Filesystem& files;
   Format format;
-  guard::Descriptor lock;
+  LockFile lock;
   facility::CauseWatch causes;
   facility::BlockBuilder builder;
   std::optional<series::FacilityRows> rows;

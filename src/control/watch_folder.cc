@@ -1,14 +1,8 @@
 #include "control/watch_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "base/text.h"
 
@@ -19,26 +13,10 @@ constexpr std::size_t kMostText = std::size_t{1} << 22;
 
 }  // namespace
 
-Result<guard::Descriptor> lock_watch_folder(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  guard::Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
-  if (!file.ok())
-    return fail(ErrorCode::failed, fmt::format("cannot open: {}", std::strerror(errno)), path,
-                "name a folder that can be written with --state-dir");
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK)
-      return fail(ErrorCode::failed, fmt::format("cannot lock: {}", std::strerror(errno)), path);
-    std::array<char, 32> other{};
-    const ssize_t length = ::pread(file.get(), other.data(), other.size(), 0);
-    const std::string_view pid =
-        trim(std::string_view(other.data(), length > 0 ? static_cast<std::size_t>(length) : 0));
-    return fail(ErrorCode::refused, fmt::format("another watch uses this folder, process {}", pid), folder,
-                "end that one first, or name another folder with --state-dir");
-  }
-  // Only for that message: without it the lock holds all the same.
-  const std::string mine = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file.get(), 0) != 0 || ::pwrite(file.get(), mine.data(), mine.size(), 0) < 0) return file;
-  return file;
+Result<LockFile> lock_watch_folder(const std::string& folder) {
+  return LockFile::take(folder + "/lock", {"another watch uses this folder",
+                                           "end that one first, or name another folder with --state-dir",
+                                           "name a folder that can be written with --state-dir"});
 }
 
 Result<> keep_watch_options(const std::string& folder, const std::vector<std::pair<std::string, std::string>>& options,

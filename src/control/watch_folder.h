@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "base/filesystem.h"
+#include "base/lock_file.h"
 #include "base/result.h"
-#include "guard/descriptor.h"
 
 namespace flyball::control {
 
-/// Error `refused`, with the other's process number, while another watch has this folder. The kernel drops the lock
-/// with the process, however that ends.
-Result<guard::Descriptor> lock_watch_folder(const std::string& folder);
+/// Error `refused`, with the other's process number, while another watch has this folder.
+Result<LockFile> lock_watch_folder(const std::string& folder);
 
 /// Name of the option and what it was. Error `input` where the folder was made with another value; a folder of before
 /// this was kept takes the given ones.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/csv.h"
+#include "base/names.h"
 #include "base/text.h"
 
 namespace flyball::curve {
@@ -26,33 +27,18 @@ Result<> check_name(const std::string& name) {
               "names hold small letters, digits, '-' and '.'");
 }
 
-std::string names_in_words(Filesystem& files, const std::string& folder) {
-  const auto names = preset_names(files, folder);
-  std::string text;
-  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text.empty() ? "there are none in " + folder : "there are " + text;
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> preset_names(Filesystem& files, const std::string& folder) {
-  FLYBALL_ASSIGN(const auto all, files.list(folder + "/curves"));
-  std::vector<std::string> names;
-  for (const std::string& file : all) {
-    if (file.size() > kEnding.size() && file.ends_with(kEnding)) {
-      names.push_back(file.substr(0, file.size() - kEnding.size()));
-    }
-  }
-  return names;
+  return names_of_files(files, folder + "/curves", kEnding);
 }
 
 Result<Preset> load_preset(Filesystem& files, const std::string& folder, const std::string& name) {
   FLYBALL_TRY(check_name(name));
   const std::string path = folder + "/curves/" + name + std::string(kEnding);
   if (!files.exists(path)) {
-    return fail(ErrorCode::input, "there is no curve '" + name + "'", {}, names_in_words(files, folder));
+    return fail(ErrorCode::input, "there is no curve '" + name + "'", {},
+                names_in_words(name, preset_names(files, folder).value_or(std::vector<std::string>{})));
   }
   FLYBALL_ASSIGN(const std::string text, files.read(path, kMostBytes));
   const auto bytes = raw_bytes_in_memory(text);

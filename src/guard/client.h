@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "guard/authority.h"
-#include "guard/descriptor.h"
 #include "guard/protocol.h"
 
 namespace flyball::guard {

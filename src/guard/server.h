@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/result.h"
-#include "guard/descriptor.h"
 #include "guard/engine.h"
 #include "guard/protocol.h"
 

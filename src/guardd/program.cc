@@ -63,7 +63,7 @@ Result<guard::ServerOptions> server_options(const GuardSettings& settings) {
 
 /// What lives as long as a guard does. Members end in reverse order: the lock last.
 struct House {
-  guard::Descriptor lock;
+  LockFile lock;
   std::unique_ptr<guard::AuditLog> audit;
   std::unique_ptr<guard::Engine> engine;
   bool seal_failed = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "meter/modbus/modbus_meter.h"
@@ -19,7 +20,19 @@ struct Track {
   std::vector<double> value;
   std::vector<std::vector<std::uint16_t>> registers;
   std::vector<MonoTime> registers_at;
+  std::vector<MonoTime> refused_at;
+  std::vector<double> refused;  ///< of power factors: numbers that may be percent or thousandths
   MeterReading last;
+
+  void add(const MeterReading& reading, MonoTime received) {
+    if (reading.value.ok()) {
+      at.push_back(received);
+      value.push_back(*reading.value);
+    } else if (reading.quantity == Quantity::power_factor && parts_of_factor(reading.refused.value_or(0)) > 0) {
+      refused_at.push_back(received);
+      refused.push_back(*reading.refused);
+    }
+  }
 };
 
 using Tracks = std::vector<Track>;
@@ -32,10 +45,7 @@ Tracks read_rounds(const Profile& profile, Meter& meter, Clock& clock, const Com
     auto readings = meter.read();
     for (std::size_t i = 0; i < tracks.size(); ++i) {
       Track& track = tracks[i];
-      if (readings[i].value.ok()) {
-        track.at.push_back(readings[i].received);
-        track.value.push_back(*readings[i].value);
-      }
+      track.add(readings[i], readings[i].received);
       if (raw != nullptr && !raw->registers_of(i).empty()) {
         track.registers.push_back(raw->registers_of(i));
         track.registers_at.push_back(readings[i].received);
@@ -53,19 +63,19 @@ std::optional<double> rise_per_second(const std::vector<MonoTime>& at, const std
   return (value.back() - value.front()) / span.value();
 }
 
-std::optional<Observed> observed(const PointProfile& point, const std::vector<MonoTime>& at,
-                                 const std::vector<double>& value) {
+std::optional<Observed> observed(const PointProfile& point, const Track& track) {
+  const std::vector<double>& value = track.value.empty() ? track.refused : track.value;
   if (value.empty()) return std::nullopt;
   Observed made{point.name, point.group, point.quantity, 0, {}};
   for (const double one : value) made.mean += one / static_cast<double>(value.size());
-  if (point.quantity == Quantity::energy) made.per_second = rise_per_second(at, value);
+  if (point.quantity == Quantity::energy) made.per_second = rise_per_second(track.at, value);
   return made;
 }
 
 std::vector<Observed> all_observed(const Profile& profile, const Tracks& tracks) {
   std::vector<Observed> made;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
-    if (auto one = observed(profile.points[i], tracks[i].at, tracks[i].value)) made.push_back(*std::move(one));
+    if (auto one = observed(profile.points[i], tracks[i])) made.push_back(*std::move(one));
   }
   return made;
 }
@@ -74,13 +84,14 @@ std::vector<Observed> all_observed(const Profile& profile, const Tracks& tracks)
 void decode_again(const PointProfile& point, Track& track) {
   track.at.clear();
   track.value.clear();
+  track.refused_at.clear();
+  track.refused.clear();
   for (std::size_t i = 0; i < track.registers.size(); ++i) {
     const RegisterValue value = decode_registers(track.registers[i], point.modbus);
     MeterReading reading;
+    reading.quantity = point.quantity;
     if (!value.sentinel) set_value(reading, point, value.number);
-    if (!reading.value.ok()) continue;
-    track.at.push_back(track.registers_at[i]);
-    track.value.push_back(*reading.value);
+    track.add(reading, track.registers_at[i]);
   }
 }
 
@@ -107,7 +118,7 @@ bool stands_still(const Profile& profile, const Tracks& tracks, std::size_t coun
 bool fits(const Profile& profile, const Tracks& tracks, const std::vector<std::size_t>& points) {
   for (const std::size_t i : points) {
     const Track& track = tracks[i];
-    if (track.value.size() < track.registers.size()) {
+    if (track.value.size() + track.refused.size() < track.registers.size()) {
       const bool all_absent = track.value.empty() && track.last.value.status == Status::missing;
       if (!all_absent) return false;
     }
@@ -186,6 +197,7 @@ class Commissioning {
     check_identity();
     check_clock();
     check_scales();
+    check_directions();
     check_points();
     made_.profile.commissioned.at = format_rfc3339(clock_.wall());
     return std::move(made_);
@@ -301,7 +313,28 @@ class Commissioning {
       PointProfile& point = made_.profile.points[i];
       if (point.name != one.point) continue;
       point.scale *= one.factor;
-      for (double& value : tracks_[i].value) value *= one.factor;  // only quantities without a shift are compared
+      Track& track = tracks_[i];
+      if (track.value.empty()) {
+        track.at = std::exchange(track.refused_at, {});
+        track.value = std::exchange(track.refused, {});
+      }
+      for (double& value : track.value) value *= one.factor;  // only quantities without a shift are compared
+    }
+  }
+
+  void check_directions() {
+    for (const DirectionJudgement& one : judge_directions(all_observed(made_.profile, tracks_))) {
+      const std::string name = one.group.empty() ? "direction" : "direction of group " + one.group;
+      if (one.forward) {
+        add(name, CheckState::passed, one.text);
+        continue;
+      }
+      const double scale = made_.profile.point(one.point)->scale;
+      add(name, CheckState::failed,
+          fmt::format(
+              "{}; turn it (its arrow points to the load), or where nobody can, write scale = {:g} for {}. What "
+              "truly feeds back is commissioned while it draws",
+              one.text, -scale, one.point));
     }
   }
 
@@ -314,12 +347,17 @@ class Commissioning {
       report.quantity = point.quantity;
       report.raw = track.last.raw;
       report.good_rounds = static_cast<int>(track.value.size());
-      if (const auto seen = observed(point, track.at, track.value)) {
-        report.mean = seen->mean;
+      if (!track.value.empty()) {
+        report.mean = observed(point, track)->mean;
         find_steps(track, report);
       } else {
         report.mean = Sample<double>::absent(track.last.value.status);
         report.reason = track.last.reason;
+        if (!track.refused.empty()) {
+          const double parts = parts_of_factor(track.refused.back());
+          report.reason +=
+              fmt::format("; in {}? write scale = {:g}", parts == 100 ? "percent" : "thousandths", point.scale / parts);
+        }
         add("point " + point.name, CheckState::failed, "no value: " + report.reason);
       }
       if (report.resolution) point.resolution = report.resolution;

@@ -68,6 +68,70 @@ TEST(Relations, WhatIsNoPowerOfTenIsNotMended) {
             ScaleVerdict::disagrees);
 }
 
+/// What the other side of the group says of V = 230 and A = 2 at PF 0.9, times `factor`.
+ScaleJudgement judge_off_by(double factor) {
+  return judge({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power_factor, 0.9),
+                seen(Quantity::power, 414 * factor)});
+}
+
+TEST(Relations, PhasesThatAreMixedUpAreExplained) {
+  const double root = std::sqrt(3.0);
+  EXPECT_THAT(judge_off_by(root).text, HasSubstr("V x A x sqrt(3) fits: V is between two phases and W of all three"));
+  EXPECT_THAT(judge_off_by(1 / root).text, HasSubstr("V x A / sqrt(3) fits: V is between two phases and W of one"));
+  EXPECT_THAT(judge_off_by(3).text, HasSubstr("W is of three phases, V and A of one"));
+  EXPECT_THAT(judge_off_by(1.0 / 3).text, HasSubstr("one of three current transformers is turned round"));
+  for (const double factor : {root, 1 / root, 3.0, 1.0 / 3})
+    EXPECT_EQ(judge_off_by(factor).verdict, ScaleVerdict::disagrees) << factor;
+  EXPECT_THAT(judge_off_by(1.35).text, testing::Not(HasSubstr("fits")));
+}
+
+TEST(Relations, WithoutPowerFactorOnlyThatOfAUsualSupplyExplains) {
+  const auto told = [](double watts) {
+    return judge({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power, watts)}).text;
+  };
+  EXPECT_THAT(told(460 * 1.7), HasSubstr("sqrt(3) fits"));
+  EXPECT_THAT(told(460 * 1.3), testing::Not(HasSubstr("fits")));
+}
+
+TEST(Relations, APowerFactorInPercentOrThousandthsIsMended) {
+  for (const double parts : {100.0, 1000.0, 0.01}) {  // the last: "%" was told of a device that says a fraction
+    const auto verdict = judge({seen(Quantity::voltage, 230), seen(Quantity::current, 2),
+                                seen(Quantity::power_factor, 0.9 * parts), seen(Quantity::power, 414)});
+    EXPECT_EQ(verdict.verdict, ScaleVerdict::corrected) << verdict.text;
+    EXPECT_EQ(verdict.point, "power_factor");
+    EXPECT_NEAR(verdict.factor, 1 / parts, 1e-9 / parts);
+  }
+}
+
+DirectionJudgement direction(const std::vector<Observed>& points) { return judge_directions(points).front(); }
+
+TEST(Relations, ATurnedCurrentTransformerIsFound) {
+  const auto turned =
+      direction({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power, -414)});
+  EXPECT_FALSE(turned.forward);
+  EXPECT_EQ(turned.point, "power");
+  EXPECT_THAT(turned.text, HasSubstr("power is -414 W while V x A is 460 VA: its current transformer is turned round"));
+  EXPECT_THAT(turned.text, testing::Not(HasSubstr("another phase")));
+  EXPECT_THAT(direction({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power, -230)}).text,
+              HasSubstr("or it sits on another phase than V"));
+  EXPECT_FALSE(direction({seen(Quantity::power, -414)}).forward);
+  EXPECT_FALSE(direction({seen(Quantity::voltage, 54), seen(Quantity::current, -10)}).forward);
+  Observed falling = seen(Quantity::energy, 3.6e9);
+  falling.per_second = -414;
+  EXPECT_FALSE(direction({seen(Quantity::power, 414), falling}).forward);
+}
+
+TEST(Relations, WhatRunsForwardsIsNotCalledTurned) {
+  EXPECT_TRUE(
+      direction({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power, 414)}).forward);
+  EXPECT_TRUE(direction({seen(Quantity::voltage, -48), seen(Quantity::current, -10)}).forward);  // telecom
+  EXPECT_TRUE(
+      direction({seen(Quantity::voltage, -48), seen(Quantity::current, 10), seen(Quantity::power, 480)}).forward);
+  EXPECT_TRUE(direction({seen(Quantity::voltage, 230), seen(Quantity::current, 2), seen(Quantity::power, -1)}).forward)
+      << "noise of a meter without load";
+  EXPECT_TRUE(judge_directions({seen(Quantity::temperature, -4)}).empty());
+}
+
 TEST(Relations, GroupsAreNotMixedAndZerosCompareWithNothing) {
   const auto verdicts = judge_scales(
       {seen(Quantity::voltage, 230, "L1"), seen(Quantity::current, 2, "L2"), seen(Quantity::power, 0, "L2")});
@@ -80,6 +144,8 @@ class Device {
  public:
   Profile truth;
   double volts = 230.1, amperes = 8.7, factor = 0.97, start_wh = 1'234'567;
+  double direction = 1;        ///< of the power that it says
+  double parts_of_factor = 1;  ///< 100: it says percent
   VirtualClock clock;
   std::string name = "Acme 7";
   Seconds clock_ahead{2.5};
@@ -92,9 +158,9 @@ class Device {
       case Quantity::current:
         return amperes;
       case Quantity::power_factor:
-        return factor;
+        return factor * parts_of_factor;
       case Quantity::power:
-        return watts;
+        return watts * direction;
       default:
         return start_wh * 3600 + watts * clock.now().seconds();
     }
@@ -246,6 +312,32 @@ TEST_F(Commission, AScaleIsFoundByTwoRelations) {
   EXPECT_TRUE(report.passed()) << failures(report);
   EXPECT_DOUBLE_EQ(report.profile.points[3].scale, 1);
   EXPECT_NEAR(*report.points[3].mean, 230.1 * 8.7 * 0.97, 1);
+}
+
+TEST_F(Commission, ATurnedCurrentTransformerFailsWithTheRemedy) {
+  device_.direction = -1;
+  EXPECT_THAT(failures(run(device_.truth)), HasSubstr("turn it (its arrow points to the load), or where nobody can, "
+                                                      "write scale = -1 for d_watts"));
+  Profile mended = device_.truth;
+  mended.points[3].scale = -1;
+  device_.truth = mended;
+  device_.direction = 1;
+  const auto report = run(mended);
+  EXPECT_TRUE(report.passed()) << failures(report);
+}
+
+TEST_F(Commission, APowerFactorInPercentIsMendedOrExplained) {
+  for (const double parts : {100, 1000}) {
+    device_.parts_of_factor = parts;
+    const auto report = run(device_.truth);
+    EXPECT_TRUE(report.passed()) << failures(report);
+    EXPECT_DOUBLE_EQ(report.profile.point("c_factor")->scale, 1 / parts);
+    EXPECT_NEAR(*report.points[2].mean, 0.97, 1e-6);
+  }
+  Profile alone = device_.truth;  // nothing to hold it against
+  alone.points = {alone.points[0], alone.points[2]};
+  EXPECT_THAT(failures(run(alone)),
+              HasSubstr("970 is not a possible power_factor; in thousandths? write scale = 0.001"));
 }
 
 TEST_F(Commission, AnotherDeviceAtTheAddressIsRefused) {

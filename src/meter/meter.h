@@ -2,6 +2,7 @@
 // A meter, whatever it speaks: it is asked, and answers for each point of its profile with a value or a reason.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct MeterReading {
   std::string point;  ///< the profile's name for it
   Quantity quantity = Quantity::power;
   Scope scope = Scope::unknown;
-  Sample<double> value;  ///< in unit_of(quantity); only `ok` values are read
-  std::string reason;    ///< why there is no value; empty if there is one
-  WallTime measured;     ///< when the value was true, not when it arrived
+  Sample<double> value;           ///< in unit_of(quantity); only `ok` values are read
+  std::string reason;             ///< why there is no value; empty if there is one
+  std::optional<double> refused;  ///< of garbage: the number that cannot be true, in the base unit
+  WallTime measured;              ///< when the value was true, not when it arrived
   TimeSource clock = TimeSource::reader;
   MonoTime received;  ///< on the reader's clock
   std::string raw;    ///< as the device said it, for people: "0x08fc", "2300 INTEGER"

@@ -51,10 +51,12 @@ MeterReading& set_value(MeterReading& reading, const PointProfile& point, double
   if (std::isnan(said)) return set_absent(reading, Status::missing, "the device says NaN");
   const double base = point.base_of(said);
   if (!std::isfinite(base) || !possible_range(point.quantity).holds(base)) {
+    reading.refused = base;
     return set_absent(reading, Status::garbage,
                       fmt::format("{} is not a possible {}", format(point.quantity, base), to_string(point.quantity)));
   }
   reading.value = base;
+  reading.refused.reset();
   reading.reason.clear();
   return reading;
 }

@@ -13,6 +13,13 @@ namespace flyball::meter {
 namespace {
 
 constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMostFaults = 20;
+
+/// Of "file:12"; 0 where there is none.
+std::int64_t line_of(std::string_view where) {
+  const auto colon = where.rfind(':');
+  return colon == std::string_view::npos ? 0 : parse_int(where.substr(colon + 1)).value_or(0);
+}
 
 /// Keys of a point that only some protocols have.
 struct Belongs {
@@ -28,7 +35,8 @@ constexpr std::string_view kNeeded[] = {"register type", "oid", "path pointer", 
 
 class ProfileReader {
  public:
-  ProfileReader(const Config& config, std::string name) : config_(config), name_(std::move(name)) {}
+  ProfileReader(const Config::Partial& file, std::string name)
+      : config_(file.config), name_(std::move(name)), faults_(file.faults) {}
 
   tl::expected<Profile, std::vector<Error>> read() {
     read_meter();
@@ -38,14 +46,38 @@ class ProfileReader {
       add("point", fmt::format("{} points are more than {}", made_.points.size(), kMostPoints), "split the profile");
     }
     check_access();
-    if (!faults_.empty()) return tl::unexpected(faults_);
+    if (!faults_.empty()) return tl::unexpected(first_faults());
     return std::move(made_);
   }
 
  private:
   void add(const std::string& path, const std::string& what, std::string remedy = {}) {
-    const std::string where = config_.where(path);
-    faults_.push_back({ErrorCode::input, path + ": " + what, where == "default" ? name_ : where, std::move(remedy)});
+    if (config_.refused(path)) return;  // told already
+    faults_.push_back({ErrorCode::input, path + ": " + what, place_of(path), std::move(remedy)});
+  }
+  /// The line that sets the path; of one that is missing, where its section begins.
+  std::string place_of(const std::string& path) {
+    if (std::string where = config_.where(path); where != "default") return where;
+    if (sections_.empty()) {
+      for (const Config::Entry& entry : config_.entries()) {
+        if (entry.where == "default") continue;
+        std::string& place = sections_[entry.path.substr(0, entry.path.rfind('.'))];
+        if (place.empty() || line_of(entry.where) < line_of(place)) place = entry.where;
+      }
+    }
+    const auto found = sections_.find(path.substr(0, path.rfind('.')));
+    return found == sections_.end() ? name_ : found->second;
+  }
+  std::vector<Error> first_faults() {
+    std::stable_sort(faults_.begin(), faults_.end(),
+                     [](const Error& a, const Error& b) { return line_of(a.where) < line_of(b.where); });
+    if (faults_.size() > kMostFaults) {
+      const std::size_t more = faults_.size() - kMostFaults;
+      faults_.resize(kMostFaults);
+      faults_.push_back(
+          {ErrorCode::input, fmt::format("{} more faults are not shown", more), name_, "mend these first"});
+    }
+    return std::move(faults_);
   }
   void add(const std::string& path, const Error& error) { add(path, error.what, error.remedy); }
 
@@ -135,6 +167,7 @@ class ProfileReader {
   }
 
   void check_belonging(const std::string& prefix) {
+    if (to_string(made_.protocol) != text("meter.protocol")) return;  // told already; which keys belong is not known
     const std::string_view protocol = to_string(made_.protocol);
     for (const Belongs& row : kBelongs) {
       const std::string path = prefix + std::string(row.key);
@@ -152,12 +185,14 @@ class ProfileReader {
     PointProfile point;
     point.name = name;
     const auto quantity = parse_quantity(text(prefix + "quantity"));
-    if (!quantity) return add(prefix + "quantity", quantity.error());
-    point.quantity = *quantity;
+    if (!quantity) add(prefix + "quantity", quantity.error());
+    point.quantity = quantity.value_or(Quantity::power);
     point.unit = text(prefix + "unit");
-    const auto to_base = conversion(point.quantity, point.unit);
-    if (!to_base) return add(prefix + "unit", to_base.error());
-    point.to_base = *to_base;
+    if (quantity) {
+      const auto to_base = conversion(point.quantity, point.unit);
+      if (!to_base) add(prefix + "unit", to_base.error());
+      point.to_base = to_base.value_or(Conversion{});
+    }
     point.scale = config_.number(prefix + "scale").value_or(1);
     if (point.scale == 0) add(prefix + "scale", "0 would make every value 0");
     point.scope = scope(prefix + "scope", made_.scope);
@@ -191,7 +226,8 @@ class ProfileReader {
     at.type = word<RegisterType>(prefix + "type", type_words(), text(prefix + "type"));
     at.order = word<ByteOrder>(prefix + "order", order_words(), text(prefix + "order"));
     const int first = at.address - made_.register_base;
-    if (first < 0 || first + width_of(at.type) > 65536) {
+    const bool set = config_.where(prefix + "register") != "default";
+    if (set && (first < 0 || first + width_of(at.type) > 65536)) {
       add(prefix + "register", fmt::format("{} is outside the device's registers", at.address));
     }
     const std::size_t digits = static_cast<std::size_t>(4 * width_of(at.type));
@@ -234,6 +270,7 @@ class ProfileReader {
   std::string name_;
   Profile made_;
   std::vector<Error> faults_;
+  std::map<std::string, std::string> sections_;  ///< the first line of each
 };
 
 std::string quoted(std::string_view text) {
@@ -342,9 +379,9 @@ const PointProfile* Profile::point(std::string_view name) const {
 }
 
 tl::expected<Profile, std::vector<Error>> parse_profile(std::string_view text, const std::string& name) {
-  const auto config = Config::parse(text, name, profile_keys());
-  if (!config) return tl::unexpected(config.error());
-  return ProfileReader(*config, name).read();
+  const Config::Partial file = Config::parse_partly(text, name, profile_keys());
+  if (!file.readable) return tl::unexpected(file.faults);
+  return ProfileReader(file, name).read();
 }
 
 std::string profile_text(const Profile& profile) {

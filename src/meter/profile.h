@@ -104,7 +104,7 @@ struct Profile {
 
 /// Every key, for documents and templates.
 std::span<const ConfigKey> profile_keys();
-/// All faults at once, each with its line.
+/// All faults at once, each with its line: the first 20, and behind them how many more there are.
 tl::expected<Profile, std::vector<Error>> parse_profile(std::string_view text, const std::string& name);
 /// A file that reads back to the same profile.
 std::string profile_text(const Profile& profile);

@@ -73,6 +73,38 @@ TEST(Profile, WrittenReadsBackTheSame) {
   EXPECT_EQ(again->commissioned.identity, "a \"meter\"");
 }
 
+TEST(Profile, AllFaultsAreToldAtOnceByLine) {
+  std::string text = with(kFeeder, "source = \"manual of a made-up meter\"", "sauce = \"a\"");
+  text = with(text, "timeout = \"0.5s\"", "timeout = 0.5");
+  text = with(text, "\"Wh\"", "Wh");
+  text = with(text, "\"cdab\"", "\"cbad\"");
+  text = with(text, "quantity = \"power\"", "quantity = \"might\"");
+  text = with(text, "register = 40\n", "");
+  EXPECT_EQ(faults(text),
+            "p.conf:2: meter.source: is missing\n"
+            "p.conf:4: meter.sauce: there is no such key; did you mean 'source'?\n"
+            "p.conf:8: meter.timeout: 0.5 has no unit; write \"0.5s\"\n"
+            "p.conf:11: the line is not TOML: Error while parsing value: could not determine value type\n"
+            "p.conf:14: point.energy.order: 'cbad' is none of abcd, cdab, badc, dcba\n"
+            "p.conf:17: point.power.quantity: 'might' is no quantity; one of power, apparent_power, energy, voltage, "
+            "current, power_factor, frequency, temperature, humidity, flow, pressure, speed, state\n"
+            "p.conf:17: point.power.register: is missing\n");
+}
+
+TEST(Profile, NoMoreThanTwentyFaultsAreTold) {
+  std::string text = kFeeder;
+  for (int i = 0; i < 30; ++i) text += "[point.p" + std::to_string(i) + "]\nquantity = \"power\"\nregister = 1\n";
+  const auto profile = parse_profile(text, "p.conf");
+  ASSERT_FALSE(profile);
+  ASSERT_EQ(profile.error().size(), 21U);
+  EXPECT_EQ(profile.error().back().message(), "p.conf: 40 more faults are not shown; mend these first");
+}
+
+TEST(Profile, AnUnknownProtocolMakesNoOtherFaults) {
+  EXPECT_EQ(faults(with(kFeeder, "\"modbus\"", "\"modbuss\"")),
+            "p.conf:3: meter.protocol: 'modbuss' is none of modbus, snmp, redfish, ipmi, prometheus, csv\n");
+}
+
 TEST(Profile, ApparentPowerIsNoPower) {
   EXPECT_THAT(faults(with(kFeeder, "\"kW\"", "\"kVA\"")),
               HasSubstr("\"kVA\" is no unit of power but of apparent_power"));

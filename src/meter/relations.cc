@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -15,6 +16,12 @@ constexpr double kCounterTolerance = 0.5;
 /// A power factor that nobody states: from rectifiers without correction up to rounding.
 constexpr double kLowestFactor = 0.3;
 constexpr double kHighestFactor = 1.05;
+/// No load has less; an idle transformer has 0.1 to 0.2.
+constexpr double kLeastLoadFactor = 0.05;
+/// Of supplies of computers under load, as 80 PLUS asks for.
+constexpr double kSupplyFactor = 0.9;
+/// Of a current that is not of the voltage's phase: cos(120 degrees) and what the load's own angle adds.
+constexpr double kOtherPhaseFactor = 0.7;
 /// Below it V × A × PF and V × A are told apart in spite of the meter's class (2 %).
 constexpr double kClearFactor = 0.95;
 
@@ -33,8 +40,8 @@ class Checker {
 
   std::vector<Relation> all() {
     using enum Quantity;
-    const double volts = value_of(group_, voltage);
-    const double amperes = value_of(group_, current);
+    const double volts = std::fabs(value_of(group_, voltage));  // of telecom plants -48 V
+    const double amperes = std::fabs(value_of(group_, current));
     const double watts = std::fabs(value_of(group_, power));
     const double apparent = value_of(group_, apparent_power);
     const double factor = std::fabs(value_of(group_, power_factor));
@@ -103,17 +110,29 @@ bool is_supply(double volts) {
   return false;
 }
 
+/// As a voltage that exists is trusted, so is a power factor that does.
+bool is_factor(double factor) { return factor >= kLeastLoadFactor && factor <= kHighestFactor; }
+
+/// All relations hold, and voltage and power factor are ones that exist.
+bool all_right(const std::string& name, const Group& group) {
+  const double volts = std::fabs(value_of(group, Quantity::voltage));
+  const double factor = std::fabs(value_of(group, Quantity::power_factor));
+  if ((volts != 0 && !is_supply(volts)) || (factor != 0 && !is_factor(factor))) return false;
+  return all_hold(Checker(name, group).all());
+}
+
 struct Correction {
   const Observed* point;
   int power_of_ten;
 };
 
-/// Every change of one point by a power of ten after which all relations hold and the voltage is one that exists.
+/// Every change of one point by a power of ten after which all is right.
 std::vector<Correction> corrections(const std::string& name, const Group& group) {
   std::vector<Correction> found;
   for (const auto& [quantity, point] : group) {
-    if (quantity == Quantity::power_factor) continue;
-    if (quantity == Quantity::voltage && is_supply(std::fabs(point->mean))) continue;
+    const double size = std::fabs(point->mean);
+    if (quantity == Quantity::power_factor && is_factor(size)) continue;
+    if (quantity == Quantity::voltage && is_supply(size)) continue;
     for (int k = -3; k <= 3; ++k) {
       if (k == 0) continue;
       Observed changed = *point;
@@ -121,9 +140,7 @@ std::vector<Correction> corrections(const std::string& name, const Group& group)
       if (changed.per_second) *changed.per_second *= std::pow(10.0, k);
       Group other = group;
       other[quantity] = &changed;
-      const double volts = value_of(other, Quantity::voltage);
-      if (volts != 0 && !is_supply(std::fabs(volts))) continue;
-      if (all_hold(Checker(name, other).all())) found.push_back({point, k});
+      if (all_right(name, other)) found.push_back({point, k});
     }
   }
   return found;
@@ -133,18 +150,71 @@ std::string shown(const Correction& one) {
   return fmt::format("{} x {:g}", one.point->name, std::pow(10.0, one.power_of_ten));
 }
 
+struct Wiring {
+  double volts_factor;  ///< V × A is right after this
+  const char* text;
+};
+/// How three phases are mixed up within a group. No scale mends them: the group does not measure one thing.
+constexpr Wiring kWirings[] = {
+    {1.7320508,
+     "V x A x sqrt(3) fits: V is between two phases and W of all three; group W of one phase with its own V"},
+    {0.57735027, "V x A / sqrt(3) fits: V is between two phases and W of one; take V to neutral"},
+    {3, "V x A x 3 fits: W is of three phases, V and A of one; group W of one phase with them"},
+    {1.0 / 3,
+     "V x A / 3 fits: A is of three phases and W of one, or one of three current transformers is turned round and "
+     "takes off what the others add; turn it"},
+};
+
+/// Where V × A misses by exactly such a factor, and where nobody states a power factor, by one with that of a usual
+/// supply.
+std::vector<std::string> wirings(const std::string& name, const Group& group) {
+  std::vector<std::string> found;
+  const auto volts = group.find(Quantity::voltage);
+  if (volts == group.end() || group.count(Quantity::current) == 0) return found;
+  for (const Wiring& one : kWirings) {
+    Observed changed = *volts->second;
+    changed.mean *= one.volts_factor;
+    Group other = group;
+    other[Quantity::voltage] = &changed;
+    const auto relations = Checker(name, other).all();
+    const bool unusual = std::any_of(relations.begin(), relations.end(),
+                                     [](const Relation& r) { return r.is_bound && r.ratio < kSupplyFactor; });
+    if (!unusual && all_hold(relations)) found.emplace_back(one.text);
+  }
+  return found;
+}
+
+/// A group of which something does not hold: what could be wrong, and mended where it can be one thing only.
+void explain(const std::string& name, const Group& group, ScaleJudgement& made) {
+  const auto found = corrections(name, group);
+  const auto mixed_up = wirings(name, group);
+  if (found.size() == 1 && mixed_up.empty()) {
+    made.verdict = ScaleVerdict::corrected;
+    made.point = found.front().point->name;
+    made.factor = std::pow(10.0, found.front().power_of_ten);
+    made.text += ": " + shown(found.front());
+    return;
+  }
+  made.verdict = found.empty() ? ScaleVerdict::disagrees : ScaleVerdict::ambiguous;
+  std::string all;
+  for (const Correction& one : found) all += (all.empty() ? "could be " : " or ") + shown(one);
+  if (found.empty()) all = "no power of ten mends it";
+  for (const std::string& one : mixed_up) all += "; " + one;
+  made.text += ": " + all;
+}
+
 ScaleJudgement judge(const std::string& name, const Group& group) {
   ScaleJudgement made;
   made.group = name;
   const auto relations = Checker(name, group).all();
-  const double apparent = value_of(group, Quantity::voltage) * value_of(group, Quantity::current);
+  const double apparent = std::fabs(value_of(group, Quantity::voltage) * value_of(group, Quantity::current));
   const double factor = std::fabs(value_of(group, Quantity::power_factor));
   const double watts = std::fabs(value_of(group, Quantity::power));
   if (relations.empty()) {
     made.text = "nothing to compare: no two of V, A, PF, VA, W and a counter, or all are 0";
     return made;
   }
-  if (factor > 0 && factor < kClearFactor && apparent > 0 && watts > 0 &&
+  if (factor >= kLeastLoadFactor && factor < kClearFactor && apparent > 0 && watts > 0 &&
       std::fabs(std::log(watts / apparent)) < std::fabs(std::log(watts / (apparent * factor)))) {
     made.verdict = ScaleVerdict::is_apparent;
     made.point = group.at(Quantity::power)->name;
@@ -159,17 +229,36 @@ ScaleJudgement judge(const std::string& name, const Group& group) {
     made.text += fmt::format("{}{} {:.3g}", made.text.empty() ? "" : ", ", one.text, one.ratio);
   }
   if (all_hold(relations)) return made;
-  const auto found = corrections(name, group);
-  if (found.size() == 1) {
-    made.verdict = ScaleVerdict::corrected;
-    made.point = found.front().point->name;
-    made.factor = std::pow(10.0, found.front().power_of_ten);
-    made.text += ": " + shown(found.front());
+  explain(name, group, made);
+  return made;
+}
+
+DirectionJudgement judge_direction(const std::string& name, const Group& group) {
+  using enum Quantity;
+  DirectionJudgement made{name, true, "power, current and counter run from the supply to the load", {}};
+  const auto backwards = [&](Quantity quantity, const std::string& text) {
+    made.forward = false;
+    made.point = group.at(quantity)->name;
+    made.text = made.point + text;
     return made;
+  };
+  const double through = value_of(group, voltage) * value_of(group, current);
+  const double watts = value_of(group, power);
+  if (watts < 0 && std::fabs(watts) > kLeastLoadFactor * std::fabs(through)) {
+    std::string text = fmt::format(" is {}", format(power, watts));
+    if (through != 0) text += fmt::format(" while V x A is {}", format(apparent_power, std::fabs(through)));
+    text += ": its current transformer is turned round or its wires are swapped";
+    if (-watts < kOtherPhaseFactor * std::fabs(through)) text += ", or it sits on another phase than V";
+    return backwards(power, text);
   }
-  made.verdict = found.empty() ? ScaleVerdict::disagrees : ScaleVerdict::ambiguous;
-  made.text += found.empty() ? ": no power of ten mends it" : ": could be";
-  for (std::size_t i = 0; i < found.size(); ++i) made.text += (i == 0 ? " " : " or ") + shown(found[i]);
+  if (group.count(power) == 0 && through < 0) {
+    const Quantity negative = value_of(group, current) < 0 ? current : voltage;
+    return backwards(negative, fmt::format(" is {}: the shunt or current transformer is turned round",
+                                           format(negative, value_of(group, negative))));
+  }
+  if (const auto counter = group.find(energy); counter != group.end() && counter->second->per_second.value_or(0) < 0) {
+    return backwards(energy, " falls: the current transformer is turned round, or it counts what flows back");
+  }
   return made;
 }
 
@@ -193,6 +282,23 @@ std::vector<ScaleJudgement> judge_scales(const std::vector<Observed>& points) {
   std::vector<ScaleJudgement> all;
   for (const auto& [name, group] : groups_of(points)) all.push_back(judge(name, group));
   return all;
+}
+
+std::vector<DirectionJudgement> judge_directions(const std::vector<Observed>& points) {
+  using enum Quantity;
+  std::vector<DirectionJudgement> all;
+  for (const auto& [name, group] : groups_of(points)) {
+    if (group.count(power) + group.count(current) + group.count(energy) > 0)
+      all.push_back(judge_direction(name, group));
+  }
+  return all;
+}
+
+double parts_of_factor(double said) {
+  for (const double parts : {100.0, 1000.0}) {
+    if (is_factor(std::fabs(said) / parts) && std::fabs(said) > kHighestFactor) return parts;
+  }
+  return 0;
 }
 
 bool is_usual(Quantity quantity, double value) {

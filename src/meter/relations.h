@@ -51,6 +51,20 @@ struct ScaleJudgement {
 /// One a group.
 std::vector<ScaleJudgement> judge_scales(const std::vector<Observed>& points);
 
+/// Which way the power runs.
+struct DirectionJudgement {
+  std::string group;
+  bool forward = true;
+  std::string text;
+  std::string point;  ///< that reads the wrong way
+};
+/// One a group that has power, current or a counter. A current transformer that is turned round, or has its wires
+/// swapped, reads negative power while V × A is positive; beside two right ones it takes off what they add.
+std::vector<DirectionJudgement> judge_directions(const std::vector<Observed>& points);
+
+/// A number that can be no power factor as one in percent or thousandths: 100, 1000 or, where it is neither, 0.
+double parts_of_factor(double said);
+
 /// Whether a meter in operation would say this: narrower than what is possible, so that a swapped word shows.
 bool is_usual(Quantity quantity, double value);
 

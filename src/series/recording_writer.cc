@@ -258,10 +258,20 @@ Result<> RecordingWriter::write_points() {
     payload.varint(count);
     FLYBALL_TRY(append_block(static_cast<int>(BlockType::points), payload.str() + columns.str()));
     ++blocks_since_definition_;
-    for (std::size_t i = first; i < next; ++i) series_[i].points.clear();
+    for (std::size_t i = first; i < next; ++i) {
+      auto& written = series_[i].points;
+      if (!written.empty()) kept_until_ = kept_ == 0 ? written.back().at : std::max(kept_until_, written.back().at);
+      kept_ += written.size();
+      written.clear();
+    }
     waiting_ -= points;
   }
   return {};
+}
+
+std::optional<WallTime> RecordingWriter::kept_until() const {
+  if (kept_ == 0) return std::nullopt;
+  return session_.wall + (kept_until_ - session_.mono);
 }
 
 Result<> RecordingWriter::write_events() {

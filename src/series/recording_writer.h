@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class RecordingWriter {
   std::uint64_t bytes() const { return bytes_; }  ///< written by this session
   std::uint64_t points() const { return points_; }
   std::uint64_t dropped_points() const { return dropped_; }
+  /// Those in blocks that the file took, and when the last of them was; nothing: no block of points is in it.
+  std::uint64_t kept_points() const { return kept_; }
+  std::optional<WallTime> kept_until() const;
 
  private:
   struct WaitingPoint {
@@ -95,6 +99,8 @@ class RecordingWriter {
   std::uint64_t event_count_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t dropped_told_ = 0;
+  std::uint64_t kept_ = 0;
+  MonoTime kept_until_;
 };
 
 }  // namespace flyball::series

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "base/text.h"
 
 namespace flyball::twin {
@@ -48,12 +49,8 @@ Result<Conf> read_conf(Filesystem& files, const std::string& folder, std::string
   Conf conf;
   conf.path = folder + "/" + name + std::string(kEnding);
   if (!good_name(name) || !files.exists(conf.path)) {
-    std::string known;
-    for (const auto& other : conf_names(files, folder).value_or(std::vector<std::string>{})) {
-      known += (known.empty() ? "" : ", ") + other;
-    }
     return fail(ErrorCode::input, fmt::format("there is no {} '{}'", kind, name.substr(0, 64)), {},
-                "there are " + known);
+                names_in_words(name, conf_names(files, folder).value_or(std::vector<std::string>{})));
   }
   FLYBALL_ASSIGN(const std::string text, files.read(conf.path, kMostBytes));
   FLYBALL_ASSIGN(conf.entries, parse(text, conf.path));
@@ -61,14 +58,7 @@ Result<Conf> read_conf(Filesystem& files, const std::string& folder, std::string
 }
 
 Result<std::vector<std::string>> conf_names(Filesystem& files, const std::string& folder) {
-  FLYBALL_ASSIGN(const auto all, files.list(folder));
-  std::vector<std::string> names;
-  for (const std::string& file : all) {
-    if (file.size() > kEnding.size() && file.ends_with(kEnding)) {
-      names.push_back(file.substr(0, file.size() - kEnding.size()));
-    }
-  }
-  return names;
+  return names_of_files(files, folder, kEnding);
 }
 
 Result<> located(Result<> result, const std::string& path, std::size_t line) {

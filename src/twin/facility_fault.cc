@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/text.h"
@@ -107,6 +108,16 @@ std::vector<FaultForm> fault_forms() {
 }
 
 double least_size(FaultForm form) { return form_row(form).least; }
+
+Result<> check_fault_size(FaultForm form, double size) {
+  const FormRow& row = form_row(form);
+  const double most = 10 * row.high;
+  if (size != 0 && std::fabs(size) <= most && (size > 0 || row.either_sign)) return {};
+  return fail(
+      ErrorCode::input,
+      fmt::format("{} is not {}above 0 and at most {}", size, row.either_sign ? "(or its negative) " : "", most), {},
+      fmt::format("{} can be told from noise from {} on", row.name, row.least));
+}
 
 double FacilityFault::share_at(WallTime t) const {
   if (t < onset || t >= end()) return 0;

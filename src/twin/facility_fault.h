@@ -149,6 +149,8 @@ class FaultGenerator {
 
 /// The least size that can be told from noise in the default building when it lasts a day. Sources: doc/twin.md.
 double least_size(FaultForm form);
+/// Finite, above 0 (of some forms below as well), and at most ten times the largest that trials draw.
+Result<> check_fault_size(FaultForm form, double size);
 /// The record, one line a fault and event, in one fixed form.
 std::string to_text(const FaultTrial& trial);
 

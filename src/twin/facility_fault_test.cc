@@ -144,5 +144,14 @@ TEST(FacilityFault, FormsHaveNamesAndCauses) {
   EXPECT_FALSE(parse_fault_form("gremlins"));
 }
 
+TEST(FacilityFault, SizesThatMeanNothingAreRefused) {
+  for (const FaultForm form : fault_forms()) {
+    EXPECT_TRUE(check_fault_size(form, least_size(form)));
+    for (const double size : {0.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 1e6}) EXPECT_FALSE(check_fault_size(form, size));
+  }
+  EXPECT_TRUE(check_fault_size(FaultForm::set_point_shift, -2));
+  EXPECT_FALSE(check_fault_size(FaultForm::sag, -0.05));
+}
+
 }  // namespace
 }  // namespace flyball::twin

@@ -198,7 +198,7 @@ TEST_F(GuardProgram, AGuardThatStartsWhileABoardHangsServesTheOthers) {
 }
 
 TEST_F(GuardProgram, TheWatchdogIsFed) {
-  const guard::Descriptor manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Descriptor manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = rig.file("notify");

@@ -165,14 +165,14 @@ class GuardRig {
   /// A file that takes what a process prints.
   int log(const std::string& name) {
     const int fd = ::open(file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    descriptors_.push_back(guard::Descriptor(fd));
+    descriptors_.push_back(Descriptor(fd));
     if (descriptors_.size() > 16) descriptors_.erase(descriptors_.begin());
     return fd;
   }
 
  private:
   TempDir folder_;
-  std::vector<guard::Descriptor> descriptors_;
+  std::vector<Descriptor> descriptors_;
   Process fake_;
   Process guard_;
 };

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/temp_dir.h"
 #include "meter/open.h"
 #include "meter/peer_test_support.h"
+#include "meter/redfish/discover.h"
 #include "meter/redfish/resource.h"
 
 namespace flyball::meter {
@@ -142,6 +145,110 @@ TEST_F(RedfishService, IdentityAndClock) {
   const auto clock = meter->device_clock();
   ASSERT_TRUE(clock) << clock.error().message();
   EXPECT_DOUBLE_EQ((clock->device - clock->reader).value(), 40);
+}
+
+/// A service in memory: path → body.
+class RedfishWalk : public testing::Test {
+ protected:
+  Discovery walk(const DiscoverLimits& limits = {}) {
+    const auto fetch = [&](const std::string& path, Seconds) -> Result<std::string> {
+      ++asked_[path];
+      clock_.advance(cost_);
+      const auto found = service_.find(path);
+      if (found == service_.end()) return fail(ErrorCode::unsupported, "answered 404", path);
+      return found->second;
+    };
+    const auto made = discover(fetch, clock_, Seconds(2), limits);
+    EXPECT_TRUE(made);
+    return made.value_or(Discovery{});
+  }
+  static std::string link(const std::string& key, const std::string& path) {
+    return '"' + key + R"(":{"@odata.id":")" + path + "\"}";
+  }
+  void SetUp() override {
+    service_["/redfish/v1/"] =
+        "{" + link("Chassis", "/redfish/v1/Chassis") + "," + link("Systems", "/redfish/v1/Systems") + "}";
+    service_["/redfish/v1/Chassis"] = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/1"}]})";
+    service_["/redfish/v1/Chassis/1"] = "{" + link("Power", "/redfish/v1/Chassis/1/Power") + "," +
+                                        link("EnvironmentMetrics", "/redfish/v1/Chassis/1/EnvironmentMetrics") + "," +
+                                        link("Sensors", "/redfish/v1/Chassis/1/Sensors") + "}";
+    service_["/redfish/v1/Chassis/1/Power"] = kPower;
+    service_["/redfish/v1/Chassis/1/EnvironmentMetrics"] =
+        R"({"PowerWatts":{"Reading":512.5,"DataSourceUri":"/redfish/v1/Chassis/1/Sensors/Power"},"EnergykWh":{"Reading":12}})";
+    service_["/redfish/v1/Chassis/1/Sensors"] =
+        R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/1/Sensors/Inlet"},{"@odata.id":"/redfish/v1/Chassis/1/Sensors/Power"},
+            {"@odata.id":"/redfish/v1/Chassis/1/Sensors/Fan"}]})";
+    service_["/redfish/v1/Chassis/1/Sensors/Inlet"] = kSensor;
+    service_["/redfish/v1/Chassis/1/Sensors/Power"] = R"({"Reading":512.5,"ReadingUnits":"W"})";
+    service_["/redfish/v1/Chassis/1/Sensors/Fan"] = R"({"Reading":4000,"ReadingUnits":"RPM"})";
+  }
+  std::map<std::string, std::string> service_;
+  std::map<std::string, int> asked_;
+  VirtualClock clock_;
+  Seconds cost_{0.01};
+};
+
+TEST_F(RedfishWalk, GivesWhatSaysANumberNow) {
+  const Discovery made = walk();
+  std::vector<std::string> lines;
+  for (const PointProfile& point : made.points)
+    lines.push_back(point.name + ' ' + point.path.substr(20) + ' ' + point.pointer + ' ' + point.unit);
+  EXPECT_THAT(lines,
+              testing::ElementsAre(
+                  "Chassis_1_Power_PowerControl_0_PowerConsumedWatts 1/Power /PowerControl/0/PowerConsumedWatts W",
+                  "Chassis_1_EnvironmentMetrics_EnergykWh 1/EnvironmentMetrics /EnergykWh/Reading kWh",
+                  "Chassis_1_EnvironmentMetrics_PowerWatts 1/EnvironmentMetrics /PowerWatts/Reading W",
+                  "Chassis_1_Sensors_Inlet 1/Sensors/Inlet /Reading degC"))
+      << "absent and null are none; the sensor of PowerWatts is not told twice; a fan is no power";
+  EXPECT_EQ(asked_.count("/redfish/v1/Systems"), 0U);
+  EXPECT_TRUE(made.notes.empty());
+}
+
+TEST_F(RedfishWalk, FollowsNoLinkToElsewhereAndNoneTwice) {
+  service_["/redfish/v1/Chassis"] =
+      R"({"Members":[{"@odata.id":"/redfish/v1/Chassis"},{"@odata.id":"https://evil/redfish/v1/x"},
+      {"@odata.id":"//evil/x"},{"@odata.id":"/redfish/v1/../../etc"},{"@odata.id":"@evil/"},{"@odata.id":7},{"@odata.id":"/redfish/v1/a b"},
+      {"@odata.id":"/redfish/v1/Chassis/1"},{"@odata.id":"/redfish/v1/Chassis/1"}]})";
+  const Discovery made = walk();
+  EXPECT_EQ(made.points.size(), 4U);
+  EXPECT_EQ(made.notes.size(), 5U);
+  for (const auto& [path, times] : asked_) {
+    EXPECT_TRUE(path.starts_with("/redfish/v1")) << path;
+    EXPECT_EQ(times, 1) << path;
+  }
+}
+
+TEST_F(RedfishWalk, IsBoundedInDepthNumberAndTime) {
+  for (int i = 1; i < 10'000; ++i) {  // a service without end
+    const std::string path = "/redfish/v1/Chassis/" + std::to_string(i);
+    service_[path] = "{" + link("Power", "/redfish/v1/Chassis/" + std::to_string(2 * i)) + "," +
+                     link("Thermal", "/redfish/v1/Chassis/" + std::to_string(2 * i + 1)) + "}";
+  }
+  EXPECT_LE(walk({1000, 5, Seconds(1000)}).resources, 2U + 15U);
+  EXPECT_EQ(walk({50, 100, Seconds(1000)}).resources, 50U);
+  cost_ = Seconds(1);
+  const Discovery slow = walk({1000, 100, Seconds(10)});
+  EXPECT_EQ(slow.resources, 10U);
+  EXPECT_THAT(slow.notes, testing::Contains(HasSubstr("no time left after 10")));
+  service_["/redfish/v1/Chassis/1"] = std::string(2 << 20, ' ');
+  EXPECT_THAT(walk().notes, testing::Contains(HasSubstr("too many")));
+}
+
+TEST_F(RedfishService, WhatAWalkFindsIsAProfileThatReads) {
+  write_file(folder_.file("_redfish_v1"), R"({"Chassis":{"@odata.id":"/redfish/v1/Chassis"}})");
+  write_file(folder_.file("_redfish_v1_Chassis"), R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/1"}]})");
+  write_file(folder_.file("_redfish_v1_Chassis_1"),
+             R"({"Power":{"@odata.id":"/redfish/v1/Chassis/1/Power"},
+                 "EnvironmentMetrics":{"@odata.id":"/redfish/v1/Chassis/1/EnvironmentMetrics"}})");
+  Profile found = trusted();
+  auto made = discover_redfish(found, clock_);
+  ASSERT_TRUE(made) << made.error().message();
+  found.points = made->points;
+  const auto again = parse_profile(profile_text(found), "found.conf");
+  ASSERT_TRUE(again) << again.error().front().message();
+  const auto readings = (*open_meter(*again, clock_))->read();
+  ASSERT_EQ(readings.size(), 3U);
+  for (const MeterReading& reading : readings) EXPECT_TRUE(reading.value.ok()) << reading.point << reading.reason;
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #pragma once
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 
-namespace flyball::guard {
+namespace flyball {
 
 /// Owns a file descriptor.
 class Descriptor {
@@ -25,4 +27,9 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace flyball::guard
+/// `errno` says why it is not ok.
+inline Descriptor open_descriptor(const std::string& path, int flags, mode_t mode = 0) {
+  return Descriptor(::open(path.c_str(), flags | O_CLOEXEC, mode));
+}
+
+}  // namespace flyball
