@@ -19,7 +19,7 @@
 namespace flyball::control {
 namespace {
 
-constexpr std::string_view kSchema = "flyball.facility_watch/1";
+constexpr std::string_view kSchema = "flyball.facility_watch/2";
 constexpr std::size_t kMostLog = std::size_t{1} << 30;
 /// Half a year; then the newest are learned from anew.
 constexpr std::size_t kMostBlocks = 26'000, kKeptBlocks = 3'000;

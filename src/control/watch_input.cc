@@ -33,7 +33,7 @@ std::string header_of(const std::string& path) {
 }  // namespace
 
 Result<> WatchInput::open(const std::string& path) {
-  guard::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file = open_descriptor(path, O_RDONLY);
   if (!file.ok())
     return fail(errno == ENOENT ? ErrorCode::input : ErrorCode::failed, std::strerror(errno), path,
                 "name the file that is written");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "guard/descriptor.h"
+#include "base/descriptor.h"
 
 namespace flyball::control {
 
@@ -29,7 +29,7 @@ class WatchInput {
   Result<std::string> fingerprint() const;
 
  private:
-  guard::Descriptor file_;
+  Descriptor file_;
   std::string path_;
 };
 

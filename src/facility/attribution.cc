@@ -50,7 +50,12 @@ double waits(const AttributionInput& in) {
   return used.shift / tokens.shift > 0.65 ? -20 : 0;
 }
 
-double with_software(const AttributionInput& in) { return in.software_known ? (in.software_changed ? 4 : -30) : -2; }
+/// That a label changes at that time by chance is worth so much; a step that lies elsewhere costs what it leaves.
+double with_software(const AttributionInput& in) {
+  constexpr double kTogether = 4, kNotThen = -30;
+  if (!in.software_known) return -2;
+  return std::isnan(in.software_step) ? kNotThen : std::max(kTogether + std::min(in.software_step, 0.0), kNotThen);
+}
 
 std::vector<Form> cooling_forms() {
   return {
@@ -217,6 +222,9 @@ std::vector<Form> meter_forms() {
        {},
        {C::balance, C::ups_loss, C::delivery_loss, C::rack_sum, C::gpu_sum, C::balance_scatter, C::ups_scatter,
         C::delivery_scatter, C::rack_scatter, C::gpu_scatter, C::gpu_power, C::gpu_temperature}},
+      {Cause::meter_fault, "chillers_w", {{C::chillers_jitter, 1}}, {}, {C::balance, C::balance_scatter, C::chillers}},
+      {Cause::meter_fault, "pumps_w", {{C::pumps_jitter, 1}}, {}, {C::balance, C::balance_scatter, C::pumps}},
+      {Cause::meter_fault, "fans_w", {{C::fans_jitter, 1}}, {}, {C::balance, C::balance_scatter, C::fans}},
       {Cause::meter_fault, "scatter", {{C::balance_scatter, 1}}, {}, {C::ups_scatter, C::balance, C::ups_loss}},
       {Cause::meter_fault,
        "scatter",

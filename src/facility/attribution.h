@@ -3,6 +3,7 @@
 // all others stay. Where a fault moves several meters' relations, it does so in fixed proportion.
 
 #include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,9 @@ struct AttributionInput {
   Shifts shifts;
   std::array<bool, kChannels> ignored{};  ///< another finding explains them
   Channel trigger = Channel::count;       ///< must be explained
-  bool software_changed = false;          ///< at about the onset
+  /// How much worse (0) or better a step at the last change of the software's label tells what the trigger did than one
+  /// at the onset that was found, in log likelihood. NaN: no change is near.
+  double software_step = std::numeric_limits<double>::quiet_NaN();
   bool software_known = true;
   /// How much fans and pumps still change their speed, as a part of what the heat asks for. NaN: it asks for no change.
   double fans_follow = 1, pumps_follow = 1;

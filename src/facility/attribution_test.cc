@@ -83,8 +83,15 @@ TEST(Attribution, WhatAnotherFindingExplainsDoesNotCount) {
 TEST(Attribution, FirmwareIsBlamedWithANewLabelOnly) {
   AttributionInput input = moved(Channel::gpu_power, 10);
   EXPECT_EQ(first_of(input), Cause::gpu_ageing);
-  input.software_changed = true;
+  input.software_step = 0;
   EXPECT_EQ(first_of(input), Cause::firmware);
+  input.software_step = -40;  // what moved did not move then
+  EXPECT_EQ(first_of(input), Cause::gpu_ageing);
+}
+
+TEST(Attribution, NoiseOfOneMeterIsThatMeters) {
+  EXPECT_EQ(attribute(moved(Channel::fans_jitter, 10)).front().form, "fans_w");
+  EXPECT_EQ(attribute(moved(Channel::chillers_jitter, 10)).front().form, "chillers_w");
 }
 
 TEST(Attribution, ProbabilitiesAreInOrderAndSumToOne) {

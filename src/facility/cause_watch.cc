@@ -10,6 +10,8 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// One block says no more than so many long-run sd.
 constexpr double kMostOfBlock = 5;
+/// An event that hardly ever happens says more, and the time between two of them less.
+constexpr double kMostOfEvent = 10, kRareAllowance = 0.03;
 /// Blocks of an episode before it is told: what begins together is then seen together.
 constexpr std::size_t kShortest = 6;
 /// It is over when of the last blocks so little is left.
@@ -111,13 +113,18 @@ void CauseWatch::judge(const SampleBlock& block) {
         doubts += surprise.doubt * surprise.doubt;
         ++blocks;
         expectation = surprise.expected;
-        const double z = std::clamp(surprise.z, -kMostOfBlock, kMostOfBlock);
         const double nothing = frame_.least_shift(channel) / surprise.sd;
-        const double slow = (ChannelFrame::rare(channel) ? 1.0 / 3 : 1) * options_.slow_allowance + nothing;
-        w.up.add(z, slow, at);
-        w.down.add(-z, slow, at);
-        w.fast_up.add(z, options_.fast_allowance + nothing, at);
-        w.fast_down.add(-z, options_.fast_allowance + nothing, at);
+        if (ChannelFrame::counted(channel)) {
+          // Three within a day.
+          w.up.add(std::clamp(surprise.z, -kMostOfEvent, kMostOfEvent), kRareAllowance + nothing, at);
+        } else {
+          const double z = std::clamp(surprise.z, -kMostOfBlock, kMostOfBlock);
+          const double slow = (ChannelFrame::rare(channel) ? 1.0 / 3 : 1) * options_.slow_allowance + nothing;
+          w.up.add(z, slow, at);
+          w.down.add(-z, slow, at);
+          w.fast_up.add(z, options_.fast_allowance + nothing, at);
+          w.fast_down.add(-z, options_.fast_allowance + nothing, at);
+        }
       }
     }
     w.differences.push_back(sum);
@@ -184,10 +191,25 @@ double CauseWatch::fans_apart(std::size_t from, std::size_t to) const {
   return std::max(0.0, yy - p * ay - q * by) / yy;
 }
 
-bool CauseWatch::software_changed(std::size_t around) const {
-  constexpr std::size_t kBefore = 18, kAfter = 12;
-  return std::any_of(software_changes_.begin(), software_changes_.end(),
-                     [&](std::size_t at) { return at + kBefore >= around && at <= around + kAfter; });
+/// A cumulative sum begins late where a shift is small: that of the label may be its onset too.
+double CauseWatch::software_step(const Episode& episode, std::size_t to) const {
+  constexpr std::size_t kBefore = 720, kAfter = 12;
+  const Watched& w = watched(episode.trigger);
+  const auto at = [](const auto& sums, std::size_t i) { return i == 0 ? 0 : sums[i - 1]; };
+  const double blocks = w.blocks[to] - at(w.blocks, episode.from);
+  double best = kNone;
+  if (blocks < 1) return best;
+  const double step = (w.surprises[to] - at(w.surprises, episode.from)) / blocks;
+  for (const std::size_t change : software_changes_) {
+    if (change + kBefore < episode.from || change > episode.from + kAfter) continue;
+    // Of the blocks between the two: each is worth step (z - step / 2), to the one that has it in its time.
+    const auto [first, last] = std::minmax(change, episode.from);
+    const double n = at(w.blocks, last) - at(w.blocks, first), sum = at(w.surprises, last) - at(w.surprises, first);
+    const double worth = step * sum - step * step * n / 2;
+    const double gain = change < episode.from ? worth : -worth;
+    if (!(gain <= best)) best = gain;
+  }
+  return best;
 }
 
 bool CauseWatch::explained(Channel channel, const Episode* but) const {
@@ -220,7 +242,7 @@ void CauseWatch::attribute_episode(Episode& episode) {
     input.ignored[i] = channel != episode.trigger && !episode.to && explained(channel, &episode);
   });
   input.software_known = !software_.empty();
-  input.software_changed = software_changed(episode.from);
+  input.software_step = software_step(episode, to);
   input.fans_follow = follow(Channel::fan_speed, episode.from, to);
   input.pumps_follow = follow(Channel::pump_speed, episode.from, to);
   input.fans_apart = fans_apart(episode.from, to);

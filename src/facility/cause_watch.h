@@ -124,7 +124,7 @@ class CauseWatch {
   ChannelShift shift(Channel channel, std::size_t from, std::size_t to) const;
   double follow(Channel channel, std::size_t from, std::size_t to) const;
   double fans_apart(std::size_t from, std::size_t to) const;
-  bool software_changed(std::size_t around) const;
+  double software_step(const Episode& episode, std::size_t to) const;
   CauseFinding finding_of(const Episode& episode) const;
   Watched& watched(Channel channel) { return watched_[static_cast<std::size_t>(channel)]; }
   const Watched& watched(Channel channel) const { return watched_[static_cast<std::size_t>(channel)]; }

@@ -79,8 +79,15 @@ std::vector<double> ChannelFrame::prior_sd(Channel channel) const {
     case Channel::ups_scatter:
     case Channel::delivery_scatter:
     case Channel::rack_scatter:
-    case Channel::gpu_scatter:
-      return {20, 2, 0.5};
+    case Channel::gpu_scatter: {
+      std::vector<double> sd(kSlots, 2);
+      sd.insert(sd.end(), {20, 2, 0.5});
+      return sd;
+    }
+    case Channel::chillers_jitter:
+    case Channel::pumps_jitter:
+    case Channel::fans_jitter:
+      return {20};
     case Channel::set_point:
       return {50};
     case Channel::pumps: {
@@ -151,8 +158,9 @@ double ChannelFrame::least_sd(Channel channel) const {
     case Channel::voltage:
       return 3e-4 * middle_of(Quantity::voltage);
     case Channel::chiller_switches:
-    case Channel::restarts:
       return 0.15;
+    case Channel::restarts:
+      return 0.03;  // one in a week
     default:
       return 0.05;
   }
@@ -183,6 +191,16 @@ double ChannelFrame::least_shift(Channel channel) const {
       return 0.3;
     case Channel::chillers_on:
       return 0.1;
+    case Channel::balance_scatter:
+    case Channel::ups_scatter:
+    case Channel::delivery_scatter:
+    case Channel::rack_scatter:
+    case Channel::gpu_scatter:
+      return 0.3;
+    case Channel::chillers_jitter:
+    case Channel::pumps_jitter:
+    case Channel::fans_jitter:
+      return 0.6;
     case Channel::chiller_switches:
       return 0.05;
     case Channel::fan_speed:
@@ -194,7 +212,7 @@ double ChannelFrame::least_shift(Channel channel) const {
     case Channel::gpu_temperature:
       return 0.5;
     case Channel::tokens:
-      return 0.02;
+      return 0.06;
     case Channel::utilisation:
     case Channel::utilisation_scatter:
       return 0.01;
@@ -244,6 +262,8 @@ bool ChannelFrame::only_context(Channel channel) {
   return channel == Channel::newcomer || channel == Channel::loss_progress || channel == Channel::temperature_rise ||
          channel == Channel::inlet_level;
 }
+
+bool ChannelFrame::counted(Channel channel) { return channel == Channel::restarts; }
 
 bool ChannelFrame::rare(Channel channel) {
   return channel == Channel::chiller_switches || channel == Channel::restarts || channel == Channel::shared ||

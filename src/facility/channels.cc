@@ -22,6 +22,9 @@ constexpr std::array<ChannelInfo, kChannels> kInfo = {{
     {Channel::delivery_scatter, "delivery_scatter", "1", "scatter of the loss behind the UPS, logarithm"},
     {Channel::rack_scatter, "rack_scatter", "1", "scatter of racks less the meter of the whole, logarithm"},
     {Channel::gpu_scatter, "gpu_scatter", "1", "scatter of IT power over the boards' own, logarithm"},
+    {Channel::chillers_jitter, "chillers_jitter", "1", "noise of the chillers' meter in its reading, logarithm"},
+    {Channel::pumps_jitter, "pumps_jitter", "1", "noise of the pumps' meter in its reading, logarithm"},
+    {Channel::fans_jitter, "fans_jitter", "1", "noise of the fans' meter in its reading, logarithm"},
     {Channel::repeats, "repeats", "1", "readings of a meter of load that repeat the one before"},
     {Channel::set_point, "set_point", "C", "what the cold side should be"},
     {Channel::supply_error, "supply_error", "C", "cold side less what it should be"},
@@ -58,6 +61,14 @@ std::optional<ChannelReading> reading(double y, std::vector<double> x) {
   for (const double each : x)
     if (!std::isfinite(each)) return std::nullopt;
   return ChannelReading{y, std::move(x)};
+}
+
+/// GPUs that a job works on.
+double busy_share(const SampleBlock& block) {
+  double busy = 0;
+  for (const WorkShare& work : block.work)
+    if (work.key.phase != Phase::idle) busy += work.share;
+  return busy;
 }
 
 /// Checkpoints last for seconds; a phase with less of the time than this says little of itself.
@@ -191,28 +202,36 @@ void ChannelFrame::compare_racks() {
   }
 }
 
-/// Each job against what it did when it was first seen: logarithms of the rates, weighed by shares.
+/// Each job against what it did when it was first seen, by logarithms of the rates; told is the one that is furthest from
+/// it, for what is wrong with a small job is not to be seen in a mean over all.
 void ChannelFrame::compare_work() {
-  double tokens = 0, token_weight = 0, used = 0, scatter = 0, use_weight = 0;
   constexpr std::uint32_t kLearned = 36;
+  struct Away {
+    double sum = 0, weight = 0;
+    void add(double share, double away) {
+      sum += share * away;
+      weight += share;
+    }
+  };
+  struct OfJob {
+    Away tokens, used, scatter;
+  };
+  std::map<std::string, OfJob> jobs;
   for (const WorkShare& each : now().work) {
     if (each.share < kLeastShare) continue;
     if (each.key.phase != Phase::training && each.key.phase != Phase::rollout) continue;
     Work& work = work_[each.key];
+    OfJob& job = jobs[each.key.job_type];
     if (each.tokens_per_s > 0) {
       const double rate = std::log(each.tokens_per_s / each.share);
-      if (work.token_blocks >= kLearned) {
-        tokens += each.share * (rate - work.tokens);
-        token_weight += each.share;
-      }
+      if (work.token_blocks >= kLearned) job.tokens.add(each.share, rate - work.tokens);
       if (learning_ || work.token_blocks < kLearned) work.tokens += (rate - work.tokens) / ++work.token_blocks;
     }
     if (each.utilisation > 0) {
       const double use = std::log(each.utilisation);
       if (work.utilisation_blocks >= kLearned) {
-        used += each.share * (use - work.utilisation);
-        scatter += each.share * (each.utilisation_sd - work.scatter);
-        use_weight += each.share;
+        job.used.add(each.share, use - work.utilisation);
+        job.scatter.add(each.share, each.utilisation_sd - work.scatter);
       }
       if (learning_ || work.utilisation_blocks < kLearned) {
         ++work.utilisation_blocks;
@@ -221,9 +240,17 @@ void ChannelFrame::compare_work() {
       }
     }
   }
-  tokens_ = token_weight > 0 ? tokens / token_weight : kNone;
-  utilisation_ = use_weight > 0 ? used / use_weight : kNone;
-  utilisation_scatter_ = use_weight > 0 ? scatter / use_weight : kNone;
+  const auto furthest = [&](Away OfJob::*what) {
+    double most = kNone;
+    for (const auto& [type, job] : jobs) {
+      const double away = (job.*what).sum / (job.*what).weight;  // NaN: not known yet
+      if (std::isfinite(away) && !(std::abs(away) <= std::abs(most))) most = away;
+    }
+    return most;
+  };
+  tokens_ = furthest(&OfJob::tokens);
+  utilisation_ = furthest(&OfJob::used);
+  utilisation_scatter_ = furthest(&OfJob::scatter);
 }
 
 constexpr double kLossBin = 0.04;
@@ -367,11 +394,8 @@ std::optional<ChannelReading> ChannelFrame::meters(Channel channel) const {
     }
     case Channel::gpu_sum: {
       const double gpu = at(Quantity::gpu_power) / middle_[static_cast<std::size_t>(Quantity::gpu_power)] - 1;
-      double busy = 0;
-      for (const WorkShare& work : b.work)
-        if (work.key.phase != Phase::idle) busy += work.share;
       const double inlet = inlet_mean(b).value_or(0);
-      return reading(it, {1, gpu, gpu * gpu, std::min(busy, 1.0), inlet == 0 ? 0 : (inlet - 22) / 5});
+      return reading(it, {1, gpu, gpu * gpu, std::min(busy_share(b), 1.0), inlet == 0 ? 0 : (inlet - 22) / 5});
     }
     default:
       return std::nullopt;
@@ -382,7 +406,16 @@ std::optional<ChannelReading> ChannelFrame::scatter(Channel channel) const {
   const SampleBlock& b = now();
   const double moved = std::log(1 + 1000 * value(b, Quantity::it_sd) / heat_middle_);
   const auto log_of = [&](Quantity quantity) {
-    return reading(std::log(value(b, quantity)), {1, moved, moved * moved});
+    // Jobs swing each in its way.
+    std::vector<double> x = shares();
+    x.insert(x.end(), {1, moved, moved * moved});
+    return reading(std::log(value(b, quantity)), std::move(x));
+  };
+  const auto jitter = [&](Quantity noise, Quantity power) {
+    // Within its class a meter may do as it likes: rounding comes and goes with the level.
+    constexpr double kLeast = 5e-3, kRuns = 1e-3;
+    const double level = value(b, power);
+    return level < kRuns * heat_middle_ ? std::nullopt : reading(std::log(value(b, noise) / level + kLeast), {1});
   };
   switch (channel) {
     case Channel::balance_scatter:
@@ -395,6 +428,12 @@ std::optional<ChannelReading> ChannelFrame::scatter(Channel channel) const {
       return log_of(Quantity::racks_sd);
     case Channel::gpu_scatter:
       return log_of(Quantity::gpu_sd);
+    case Channel::chillers_jitter:
+      return jitter(Quantity::chillers_jitter, Quantity::chillers);
+    case Channel::pumps_jitter:
+      return jitter(Quantity::pumps_jitter, Quantity::pumps);
+    case Channel::fans_jitter:
+      return jitter(Quantity::fans_jitter, Quantity::fans);
     default:
       return reading(value(b, Quantity::same), {1});
   }
@@ -457,10 +496,8 @@ std::optional<ChannelReading> ChannelFrame::boards(Channel channel) const {
   switch (channel) {
     case Channel::gpu_power:
     case Channel::gpu_clock: {
-      // Boards that idle say nothing of those that work.
-      double busy = 0;
-      for (const WorkShare& work : b.work) busy += work.share;
-      if (!b.work.empty() && busy < 0.3) return std::nullopt;
+      // Boards that idle say nothing of those that work; where jobs are told, none is idle too. Their level is learned.
+      if (!learning_ && !slots_.empty() && busy_share(b) < 0.3) return std::nullopt;
       std::vector<double> x = shares();
       x.push_back(1);
       if (channel == Channel::gpu_power) x.push_back(warm);

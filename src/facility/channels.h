@@ -29,6 +29,9 @@ enum class Channel : std::uint8_t {
   delivery_scatter,
   rack_scatter,
   gpu_scatter,
+  chillers_jitter,
+  pumps_jitter,
+  fans_jitter,
   repeats,
   // Cooling, at the heat and air.
   set_point,
@@ -100,6 +103,8 @@ class ChannelFrame {
   bool metered(Channel channel) const;
   /// Mostly the same value: its scatter is that of all blocks, not of the middle ones.
   static bool rare(Channel channel);
+  /// Events that hardly ever happen: a few of them within a day or two say something, however long nothing is between.
+  static bool counted(Channel channel);
   /// Speaks for or against causes, and is nobody's fault by itself.
   static bool only_context(Channel channel);
   /// Of channels that are compared with times alike instead of a formula; their `x` are the conditions.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "base/stats.h"
 #include "base/text.h"
 
 namespace flyball::facility {
@@ -21,7 +23,7 @@ constexpr std::array<std::string_view, kQuantities> kNames = {
     "dry_bulb",      "wet_bulb",   "gpu_power",  "gpu_clock",   "gpu_temperature", "gpu_throttled",
     "ecc_rate",      "link_rate",  "on_battery", "jobs",        "starts",          "switches",
     "it_sd",         "balance_sd", "ups_sd",     "delivery_sd", "racks_sd",        "gpu_sd",
-    "same"};
+    "same",          "chillers_jitter", "pumps_jitter", "fans_jitter"};
 
 /// Types of jobs may hold any character.
 std::string escaped(std::string_view text) {
@@ -94,6 +96,8 @@ class Words {
 };
 
 constexpr std::size_t kMost = 10'000;
+/// Of a block, whatever its samples are: the middle of so many is known well enough.
+constexpr std::size_t kBends = 600;
 
 }  // namespace
 
@@ -175,6 +179,18 @@ double BlockBuilder::Counter::rate() const {
   return n < 2 ? kNone : static_cast<double>(risen) / (last_at - first_at).value();
 }
 
+void BlockBuilder::Jitter::add(std::optional<Watts> reading) {
+  if (!reading || !reading->finite()) {
+    n = 0;
+    return;
+  }
+  const double now = reading->value();
+  if (n++ >= 2 && bends.size() < kBends) bends.push_back(std::abs(now - 2 * last + before) / 2);
+  before = std::exchange(last, now);
+}
+
+double BlockBuilder::Jitter::middle() const { return bends.size() < kFewest ? kNone : median(bends); }
+
 std::optional<SampleBlock> BlockBuilder::take(const FacilitySample& sample) {
   const auto length_ns = static_cast<std::int64_t>(std::llround(length_.value() * 1e9));
   const WallTime start(sample.at.nanoseconds() - sample.at.nanoseconds() % length_ns);
@@ -227,6 +243,7 @@ void BlockBuilder::add(const FacilitySample& s) {
     last_chillers_on_ = *s.chillers_on;
   }
   add_racks(s);
+  add_jitter(s);
   add_jobs(s);
 }
 
@@ -271,6 +288,12 @@ void BlockBuilder::add_scatter(const FacilitySample& s, double racks) {
     if (samples_ > 1 && quick[i] == last_[i]) ++same_[i];
     last_[i] = quick[i];
   }
+}
+
+void BlockBuilder::add_jitter(const FacilitySample& sample) {
+  chillers_.add(sample.chillers);
+  pumps_.add(sample.pumps);
+  fans_.add(sample.fans);
 }
 
 void BlockBuilder::add_jobs(const FacilitySample& sample) {
@@ -320,6 +343,9 @@ std::optional<SampleBlock> BlockBuilder::finish() {
   set(Quantity::starts, done.starts_);
   set(Quantity::switches, std::isnan(block.at(Quantity::chillers_on)) ? kNone : done.switches_);
   set(Quantity::same, *std::max_element(done.same_.begin(), done.same_.end()) / (samples - 1));
+  set(Quantity::chillers_jitter, done.chillers_.middle());
+  set(Quantity::pumps_jitter, done.pumps_.middle());
+  set(Quantity::fans_jitter, done.fans_.middle());
   for (std::size_t i = 0; i < done.rack_power_.size(); ++i) {
     block.rack_power_w.push_back(static_cast<float>(done.rack_power_[i].mean()));
     block.rack_inlet_c.push_back(static_cast<float>(done.rack_inlet_[i].mean()));

@@ -57,6 +57,10 @@ enum class Quantity : std::uint8_t {
   racks_sd,     ///< `racks` less `it`
   gpu_sd,       ///< logarithm of `it` over `gpu_power`
   same,         ///< the largest fraction of readings that repeat the one before, over the meters that follow the load
+  // How far a meter's readings lie from the line through their neighbours, the middle one: its own noise.
+  chillers_jitter,
+  pumps_jitter,
+  fans_jitter,
   count,
 };
 constexpr auto kQuantities = static_cast<std::size_t>(Quantity::count);
@@ -126,6 +130,7 @@ class BlockBuilder {
   };
   void add(const FacilitySample& sample);
   void add_scatter(const FacilitySample& sample, double racks);
+  void add_jitter(const FacilitySample& sample);
   void add_racks(const FacilitySample& sample);
   void add_jobs(const FacilitySample& sample);
 
@@ -137,6 +142,15 @@ class BlockBuilder {
   static constexpr std::size_t kQuick = 5;  ///< meters that follow the load
   std::array<double, kQuick> last_{};
   std::array<std::uint32_t, kQuick> same_{};
+  /// How far readings lie from the line through the one before and the one after.
+  struct Jitter {
+    std::uint32_t n = 0;
+    double last = 0, before = 0;
+    std::vector<double> bends;
+    void add(std::optional<Watts> reading);
+    double middle() const;
+  };
+  Jitter chillers_, pumps_, fans_;
   double last_chillers_on_ = 0, switches_ = 0;
   std::uint32_t starts_ = 0;
   std::map<std::string, bool> starting_;
