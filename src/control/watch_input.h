@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "base/descriptor.h"
+#include "base/result.h"
 
 namespace flyball::control {
 

@@ -202,8 +202,8 @@ void ChannelFrame::compare_racks() {
   }
 }
 
-/// Each job against what it did when it was first seen, by logarithms of the rates; told is the one that is furthest from
-/// it, for what is wrong with a small job is not to be seen in a mean over all.
+/// Each job against what it did when it was first seen, by logarithms of the rates; told is the one that is furthest
+/// from it, for what is wrong with a small job is not to be seen in a mean over all.
 void ChannelFrame::compare_work() {
   constexpr std::uint32_t kLearned = 36;
   struct Away {
